@@ -1,0 +1,1 @@
+"""Headrace: a model's stream carried to an agent, whole and in order."""

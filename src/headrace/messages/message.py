@@ -1,0 +1,344 @@
+"""Messages: one turn of one role, frozen, in one model for every provider.
+
+The rule of this file: a message cannot change after it is made; what it holds is checked when it is made and when it
+is decoded. Constructors that people call stamp an id and a time; `assemble`, which machines call, stamps nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, overload
+
+import msgspec
+
+from headrace._json import EMPTY, JSON, freeze
+from headrace.errors import UsageError
+from headrace.messages.finish import FinishReason
+from headrace.messages.parts import (
+    JsonPart,
+    MediaPart,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    ResultState,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    parts_of,
+)
+from headrace.messages.structured import convert
+from headrace.messages.usage import Usage
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Origin: TypeAlias = Literal["user", "model", "tool", "framework"]
+GenerateReason: TypeAlias = Literal[
+    "completed", "tool_calls", "structured_output", "awaiting_approval", "awaiting_external", "all_denied", "interrupted",
+    "max_rounds", "limit", "stopped", "length", "content_filter", "error",
+]  # fmt: skip
+P = TypeVar("P", bound=Part)
+T = TypeVar("T")
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How long a model call took, in seconds from sending the request.
+
+    Attributes:
+        first_chunk_s: until the first chunk, or None if none came.
+        total_s: until the end, or None if unknown.
+    """
+
+    first_chunk_s: float | None = None
+    total_s: float | None = None
+
+
+class MessageMeta(msgspec.StructMeta):
+    """Gives messages the constructor that people call; decoding and `assemble` do not come by here."""
+
+    def __call__(cls, content: object = (), /, **fields: Any) -> Any:
+        """Make a message: the content as the one positional argument, all else by keyword."""
+        kind = cast("type[Message]", cls)
+        if kind is Message:
+            raise UsageError("Message is the base class: use Message.of(role, …) or a class of one role", argument="role")
+        if "parts" in fields:
+            if content != ():
+                raise UsageError(f"{cls.__name__} got its parts twice", argument="parts")
+            content = fields.pop("parts")
+        return kind._make(content, fields)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role", metaclass=MessageMeta):
+    """One turn of one role; the base of the four classes.
+
+    Attributes:
+        parts: the content.
+        id: names the message; None only if it was assembled or stored without one.
+        name: the speaker's name, or None.
+        created_at: when it was made, in UTC, or None if unknown.
+        metadata: JSON of the caller's own; no provider sees it.
+        origin: who made it; `framework` means synthetic.
+        reminder_kind: for a synthetic reminder: which one.
+    """
+
+    parts: tuple[Part, ...] = ()
+    id: str | None = None
+    name: str | None = None
+    created_at: datetime | None = None
+    metadata: dict[str, Any] = EMPTY
+    origin: Origin = "user"
+    reminder_kind: str | None = None
+
+    _ROLE: ClassVar[Role]
+    _ORIGIN: ClassVar[Origin] = "user"
+    _ALLOWED: ClassVar[tuple[type[Any], ...] | None] = None
+
+    @staticmethod
+    def of(role: str, content: object = (), /, **fields: Any) -> Message:
+        """Make a message of a role named by text.
+
+        Raises:
+            UsageError: there is no such role.
+        """
+        kind = ROLES.get(role)
+        if kind is None:
+            raise UsageError(f"there is no role {role!r}; the roles are {', '.join(ROLES)}", argument="role")
+        return cast("Message", kind(content, **fields))
+
+    @classmethod
+    def assemble(cls, parts: Sequence[Part] = (), **fields: Any) -> Self:
+        """Make a message from its stored fields, as machines do: no id and no time is stamped."""
+        return cast("Self", msgspec.StructMeta.__call__(cls, parts=tuple(parts), **fields))
+
+    @classmethod
+    def _make(cls, content: object, fields: dict[str, Any]) -> Self:
+        fields.setdefault("id", uuid.uuid4().hex)
+        fields.setdefault("created_at", datetime.now(UTC))
+        fields.setdefault("origin", cls._ORIGIN)
+        return cls._checked(parts_of(content), fields)
+
+    @classmethod
+    def _checked(cls, parts: tuple[Part, ...], fields: dict[str, Any]) -> Self:
+        unknown = set(fields) - set(cls.__struct_fields__)
+        if unknown:
+            raise UsageError(f"{cls.__name__} has no field {sorted(unknown)[0]!r}", argument=sorted(unknown)[0])
+        try:
+            message = cls.assemble(parts, **fields)
+            msgspec.convert(msgspec.structs.asdict(message) | {"parts": (), "metadata": {}}, type=cls)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise UsageError(f"{cls.__name__}: {error}", argument=cls.__name__) from error
+        return message
+
+    def __post_init__(self) -> None:
+        """Freeze what could be changed from outside, and check which parts the role may carry."""
+        kind = type(self)
+        if self.metadata is not EMPTY:
+            metadata = freeze({} if self.metadata is None else self.metadata, "metadata")  # pyright: ignore[reportUnnecessaryComparison]
+            if not isinstance(metadata, dict):
+                raise UsageError("metadata is no mapping", argument="metadata")
+            msgspec.structs.force_setattr(self, "metadata", metadata)
+        if self.created_at is not None:
+            if self.created_at.tzinfo is None:
+                raise UsageError(f"created_at is {self.created_at!r} without a time zone; give one in UTC", argument="created_at")
+            msgspec.structs.force_setattr(self, "created_at", self.created_at.astimezone(UTC))
+        for n, part in enumerate(self.parts):
+            if not kind._may_carry(part):
+                raise UsageError(f"parts[{n}]: a {kind._ROLE} message cannot carry a {type(part).__name__}", argument=f"parts[{n}]")
+
+    @classmethod
+    def _may_carry(cls, part: Part) -> bool:
+        return cls._ALLOWED is None or isinstance(part, cls._ALLOWED)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by fields; the constructor that people call is not the stored form."""
+        return (_rebuild, (type(self), msgspec.structs.asdict(self)))
+
+    @property
+    def role(self) -> Role:
+        """The role: `system`, `user`, `assistant` or `tool`."""
+        return self._ROLE
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined with nothing."""
+        return self.join_text("")
+
+    def join_text(self, separator: str = "\n") -> str:
+        """Return the text parts joined with a separator; those inside tool results count."""
+        return separator.join(text for part in self.parts if (text := _text_of(part, separator)) is not None)
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning parts' text, joined with nothing."""
+        return "".join(part.text for part in self.parts if isinstance(part, ReasoningPart))
+
+    @property
+    def refusal(self) -> str:
+        """The refusal parts' text, joined with nothing."""
+        return "".join(part.text for part in self.parts if isinstance(part, RefusalPart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """The tool calls that the client has to run, in order."""
+        return self.parts_of(ToolCallPart)
+
+    def parts_of(self, part_type: type[P], *, kind: str | None = None) -> tuple[P, ...]:
+        """Return the parts of one class, in order; `kind` narrows media (`image`, …) and calls (`function`, …)."""
+        return tuple(part for part in self.parts if isinstance(part, part_type) and (kind is None or getattr(part, "kind", None) == kind))
+
+    @overload
+    def first(self) -> Part | None: ...
+    @overload
+    def first(self, part_type: type[P]) -> P | None: ...
+    def first(self, part_type: type[Any] = object) -> Any:
+        """Return the first part (of one class), or None."""
+        return next((part for part in self.parts if isinstance(part, part_type)), None)
+
+    def has(self, part_type: type[Any]) -> bool:
+        """Return whether there is a part of this class."""
+        return any(isinstance(part, part_type) for part in self.parts)
+
+    @property
+    def has_structured(self) -> bool:
+        """Whether the message holds structured output."""
+        return getattr(self, "structured_output", None) is not None
+
+    def structured(self, target: type[T] = dict) -> T:  # type: ignore[assignment] # pyright: ignore[reportInvalidTypeVarUse]
+        """Return the structured output as a type: a pydantic model, dataclass, TypedDict, msgspec Struct or dict.
+
+        Raises:
+            NoStructuredOutputError: there is none.
+            InvalidStructuredOutputError: it does not convert.
+        """
+        return convert(getattr(self, "structured_output", None), target)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy of the same class with some fields changed; `parts` takes what the constructor takes.
+
+        Raises:
+            UsageError: there is no such field, or the value does not fit.
+        """
+        fields = {name: getattr(self, name) for name in self.__struct_fields__} | changes
+        return self._checked(parts_of(fields.pop("parts"), "parts"), fields)
+
+
+class SystemMessage(Message, frozen=True, tag="system", kw_only=True):
+    """Instructions to the model; text only."""
+
+    _ROLE = "system"
+    _ALLOWED = (TextPart,)
+
+
+class UserMessage(Message, frozen=True, tag="user", kw_only=True):
+    """What a person (or a program in their place) says: text, media, JSON."""
+
+    _ROLE = "user"
+    _ALLOWED = (TextPart, MediaPart, JsonPart, OpaquePart)
+
+
+class AssistantMessage(Message, frozen=True, tag="assistant", kw_only=True, omit_defaults=True):
+    """What the model said in one turn.
+
+    Attributes:
+        model: the model's name, as the provider reports it.
+        provider: who answered.
+        run_id: the run it belongs to.
+        usage: what the call used.
+        timing: how long the call took; None when replayed.
+        finish_reason: why the model stopped, neutral.
+        finish_reason_raw: the provider's word for it.
+        generate_reason: why an agent returned this message; None until one does.
+        structured_output: the typed answer, as JSON.
+        parsed: an output parser's value.
+        warnings: what was repaired or odd.
+        logprobs: log-probabilities, as the provider puts them.
+        prompt_token_ids, completion_token_ids: token ids, where the server gives them.
+    """
+
+    origin: Origin = "model"
+    model: str | None = None
+    provider: str | None = None
+    run_id: str | None = None
+    usage: Usage | None = None
+    timing: Timing | None = None
+    finish_reason: FinishReason | None = None
+    finish_reason_raw: str | None = None
+    generate_reason: GenerateReason | None = None
+    structured_output: Any = None
+    parsed: Any = None
+    warnings: tuple[Warning, ...] = ()
+    logprobs: Any = None
+    prompt_token_ids: tuple[int, ...] | None = None
+    completion_token_ids: tuple[int, ...] | None = None
+
+    _ROLE = "assistant"
+    _ORIGIN = "model"
+
+    def __post_init__(self) -> None:
+        """Freeze the JSON fields as well."""
+        Message.__post_init__(self)
+        for field in ("structured_output", "parsed", "logprobs"):
+            value: JSON = getattr(self, field)
+            if value is not None:
+                msgspec.structs.force_setattr(self, field, freeze(value, field))
+
+    @classmethod
+    def _make(cls, content: object, fields: dict[str, Any]) -> Self:
+        usage = fields.get("usage")
+        if usage is not None:
+            fields["usage"] = Usage.of(usage)
+        return super()._make(content, fields)
+
+    @classmethod
+    def _may_carry(cls, part: Part) -> bool:
+        return not isinstance(part, ToolResultPart)
+
+
+class ToolMessage(Message, frozen=True, tag="tool", kw_only=True):
+    """What tools gave back.
+
+    `ToolMessage(text_or_parts, call_id=…, name=…, state="success")` makes one `ToolResultPart`; a list of
+    `ToolResultPart`s is taken as it is.
+    """
+
+    origin: Origin = "tool"
+
+    _ROLE = "tool"
+    _ORIGIN = "tool"
+    _ALLOWED = (ToolResultPart, OpaquePart)
+
+    @classmethod
+    def _make(cls, content: object, fields: dict[str, Any]) -> Self:
+        call_id, name = fields.pop("call_id", None), fields.pop("name", None)
+        state: ResultState = fields.pop("state", "success")
+        parts = parts_of(content)
+        if all(isinstance(part, (ToolResultPart, OpaquePart)) for part in parts) and parts and call_id is None:
+            return super()._make(parts, fields | {"name": name})
+        if not isinstance(call_id, str):
+            raise UsageError("ToolMessage needs call_id=…, the id of the call it answers", argument="call_id")
+        result = ToolResultPart(call_id=call_id, name=name or "", parts=parts, state=state)
+        return super()._make((result,), fields | {"name": name})
+
+    @property
+    def results(self) -> tuple[ToolResultPart, ...]:
+        """The results, in order."""
+        return self.parts_of(ToolResultPart)
+
+
+ROLES: dict[str, type[Message]] = {"system": SystemMessage, "user": UserMessage, "assistant": AssistantMessage, "tool": ToolMessage}
+"""Every message class by its `role` in JSON."""
+
+
+def _rebuild(kind: type[Message], fields: dict[str, Any]) -> Message:
+    return kind.assemble(**fields)
+
+
+def _text_of(part: Part, separator: str) -> str | None:
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, ToolResultPart):
+        texts = [nested.text for nested in part.parts if isinstance(nested, TextPart)]
+        return separator.join(texts) if texts else None
+    return None
