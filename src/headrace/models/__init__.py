@@ -1,0 +1,1 @@
+"""Models: the shell that streams, and the models that need no network."""
