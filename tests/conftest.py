@@ -21,8 +21,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from conformance_folder import CONFORMANCE
 from hypothesis import HealthCheck, settings
+
+from conformance_folder import CONFORMANCE
 from no_skips import NoSkips
 
 collect_ignore = ["support"] if CONFORMANCE else ["support", "conformance"]

@@ -9,9 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from conformance_folder import find_conformance
 
 SUPPORT = Path(__file__).parent / "support"
+
+CONFTEST = """
+from no_skips import NoSkips
+
+def pytest_configure(config):
+    config.pluginmanager.register(NoSkips())
+"""
 
 SKIPPING = """
 import pytest
@@ -30,7 +38,7 @@ def test_good(): pass
 
 def run_pytest(folder, *arguments):
     """Run pytest on a folder of its own with the no-skips plugin loaded."""
-    (folder / "conftest.py").write_text("from no_skips import NoSkips\n\ndef pytest_configure(config):\n    config.pluginmanager.register(NoSkips())\n")
+    (folder / "conftest.py").write_text(CONFTEST)
     environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments, str(folder)]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
