@@ -1,0 +1,59 @@
+# Each target makes the environment it needs, in .venv; a machine needs Python >= 3.11, git and make, no more.
+# What was installed is remembered by a stamp, which is out of date when pyproject.toml changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := .venv/.installed-run
+DEV := .venv/.installed-dev
+# Arguments for pytest: make test ARGS="-k merge -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types architecture format coverage bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN)  ## watch a real model's stream become chunks, tool calls, results and an answer; needs no key
+	@$(BIN)/python -m headrace.cli.demo
+
+test: $(DEV)  ## run the tests; NO_SKIPS=1: a skipped test fails; ARGS="...": more arguments for pytest
+	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest $(ARGS)
+
+check: lint types architecture  ## lint, types, import contracts, architecture (make -k check: all, in spite of a failure)
+
+lint: $(DEV)  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEV)  ## mypy and basedpyright, both strict, on src
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+
+architecture: $(DEV)  ## who may import whom, and the other rules of the house
+	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: $(DEV)  ## format, and repair what ruff can repair
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: $(DEV)  ## run the tests and show what they do not reach
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+bench: $(DEV)  ## measure, side by side with the floor
+	$(BIN)/python bench/run.py
+
+clean:  ## remove the environment and every cache
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist
+
+$(RUN): pyproject.toml scripts/environment.sh
+	@PYTHON="$(PYTHON)" sh scripts/environment.sh run
+	@touch $@
+
+$(DEV): pyproject.toml scripts/environment.sh
+	@PYTHON="$(PYTHON)" sh scripts/environment.sh dev
+	@touch $@ $(RUN)
