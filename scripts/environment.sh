@@ -32,7 +32,8 @@ fi
 
 if have uv; then
     # uv fetches a Python itself where the machine has none that is new enough.
-    [ -e .venv ] || uv venv --quiet --python '>=3.11' .venv
+    is_new_enough "$python" || python='>=3.11'
+    [ -e .venv ] || uv venv --quiet --python "$python" .venv
     say "installing with uv"
     # shellcheck disable=SC2086  # $group is two words or none
     exec uv pip install --quiet --python .venv/bin/python --editable '.[all]' $group
