@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 from urllib.parse import quote, unquote
 
 MARK = "***"
@@ -27,22 +27,23 @@ _NAME = (
     r"(?:(?:proxy-)?authori[sz]ation|(?:api|access|private|secret|subscription|encryption)[-_. ]?key|apikey|passw(?:or)?d|passphrase"
     r"|secret|credential|set-cookie|token(?=\\{0,8}[\"']?[ \t]{0,8}[:=]))[\w.-]{0,40}+"
 )
-_SCHEME = r"(?:(?:bearer|basic|digest|token|aws4-hmac-sha256)[ \t]++)*+"
+_SCHEME = r"(?:(?:bearer|basic|digest|token|aws4-hmac-sha256)[ \t]{1,8}+){0,3}+"
 _TEXT = re.compile(
     # name: value, name=value, "name": "value", and the same inside JSON strings, where the quotes carry backslashes.
     rf"(?P<name>{_NAME}(?:\\{{0,8}}[\"'])?\s{{0,8}}+[:=]\s{{0,8}}+)"
     rf"(?:(?P<quote>\\{{0,8}}[\"'])(?:(?P<quoted>.*?)(?<!\\)(?P<close>(?P=quote))|.*+)|(?!null\b|true\b|false\b){_SCHEME}[^\s,;&\"'<>{{}}\[\]\\]++)"
-    rf"|\b(?:bearer|basic)[ \t]++(?P<bearer>{_SCHEME}[\w.~+/=-]{{6,}}+)"
-    # Keys by their shape: prefixes that vendors give to keys, and JSON Web Tokens.
-    r"|(?<![A-Za-z0-9])(?P<shape>(?:sk|gsk|rk|pk|xai|pplx|nvapi|csk|hf|ghp|gho|github_pat|r8|fw|tgp|xoxb)[-_][\w-]{6,}+|AIza[\w-]{16,}+|A(?:KI|SI)A[A-Z0-9]{12,}+"
-    r"|eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?)"
+    rf"|\bbearer[ \t]{{1,8}}+(?P<bearer>{_SCHEME}[\w.~+/=-]{{6,}}+)"
+    # Keys by their shape: prefixes of keys (with a digit near, as words begin like that too), and JSON Web Tokens.
+    r"|(?<![A-Za-z0-9])(?P<shape>sk-[\w-]{6,}+|(?:sk|gsk|rk|pk|xai|pplx|nvapi|csk|hf|gh[a-z]|github_pat|r8|fw|tgp|xox[a-z])[-_](?=[\w-]{0,40}\d)[\w-]{6,}+"
+    r"|AIza[\w-]{16,}+|A(?:KI|SI)A[A-Z0-9]{12,}+|eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?)"
     r"|(?<=://)(?P<user>[^\s/?#\"'<>\\]*)@"
     r"|(?<=[?&;])(?P<query>(?:key|auth|code|sig|signature|session|x-(?:amz|goog|oss)-[\w-]{1,40}+)=)[^\s&#\"'<>\\]++",
     re.IGNORECASE | re.DOTALL,
 )
 _SECRET_HEADER = re.compile(r"auth|key|secret|passw|credential|cookie|signature|token(?!s)", re.IGNORECASE)
 _SECRET_FIELD = re.compile(
-    r"authori[sz]ation|(?:api|access|private|secret|subscription)[-_. ]?key|passw(?:or)?d|passphrase|secret|credential|token$", re.IGNORECASE
+    r"authori[sz]ation|(?:api|access|private|secret|subscription)[-_. ]?key|passw(?:or)?d|passphrase|secret|credential|token$",
+    re.IGNORECASE,
 )
 
 
@@ -72,11 +73,10 @@ def redact_url(url: str, secrets: Iterable[str] = ()) -> str:
     return redact(url, secrets)
 
 
-def redact_headers(headers: Iterable[tuple[str, str]] | Mapping[str, str], secrets: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+def redact_headers(headers: Iterable[tuple[str, str]], secrets: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
     """Headers in order; the values of those whose name smells of a secret are replaced as a whole."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
     secrets = tuple(secrets)
-    return tuple((name, MARK if _SECRET_HEADER.search(name) else redact(value, secrets)) for name, value in pairs)
+    return tuple((name, MARK if _SECRET_HEADER.search(name) else redact(value, secrets)) for name, value in headers)
 
 
 def redact_json(value: Any, secrets: Iterable[str] = ()) -> Any:
@@ -105,16 +105,17 @@ def secrets_of(url: str, headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
         if scheme.lower() == "basic":
             found += _user_and_password(rest)
     for match in _TEXT.finditer(url):
-        hidden = match[0].removeprefix(match["name"] or "").removeprefix(match["query"] or "")
-        found += [hidden, unquote(hidden)]
-        if match["user"]:
+        if match["user"] is not None:
             found += unquote(match["user"]).split(":", 1)
+        else:
+            hidden = match[0].removeprefix(match["name"] or match["query"] or "")
+            found += [hidden, unquote(hidden)]
     return tuple(secret for secret in dict.fromkeys(found) if len(secret) >= MIN_SECRET)
 
 
 def longest_secret(secrets: Iterable[str]) -> int:
     """The most bytes that a known secret takes in any of its forms; 0 if there is none."""
-    return max((len(form.encode()) for form in _forms(secrets)), default=0)
+    return max((len(form.encode(errors="surrogatepass")) for form in _forms(secrets)), default=0)
 
 
 def _marked(found: re.Match[str]) -> str:
@@ -146,20 +147,22 @@ def _known(secrets: Iterable[str]) -> re.Pattern[str] | None:
 
 def _known_bytes(secrets: Iterable[str]) -> re.Pattern[bytes] | None:
     forms = _forms(secrets)
-    return re.compile(b"|".join(re.escape(form.encode()) for form in forms)) if forms else None
+    return re.compile(b"|".join(re.escape(form.encode(errors="surrogatepass")) for form in forms)) if forms else None
 
 
 def _walk(value: Any, known: re.Pattern[str] | None) -> Any:
     if isinstance(value, str):
         return value if known is None else known.sub(MARK, value)
     if isinstance(value, list):
-        return [_walk(item, known) for item in value]
+        return [_walk(item, known) for item in cast("Iterable[Any]", value)]
     if isinstance(value, dict):
-        return {
-            _walk(name, known): MARK if isinstance(item, str) and _SECRET_FIELD.search(name) else _walk(item, known)
-            for name, item in value.items()
-        }
+        fields = cast("dict[str, Any]", value)
+        return {_walk(name, known): MARK if _is_secret_field(name, item) else _walk(item, known) for name, item in fields.items()}
     return value
+
+
+def _is_secret_field(name: str, value: Any) -> bool:
+    return isinstance(value, str) and _SECRET_FIELD.search(name) is not None
 
 
 def _user_and_password(encoded: str) -> list[str]:

@@ -23,7 +23,9 @@ FailureKind = Literal["status", "connection", "timeout"]
 
 _RETRIED_STATUSES = frozenset({408, 409, 429})
 # The three forms of RFC 9110, section 5.6.7, and a numeric zone of zero, which servers send too.
-_HTTP_DATE = re.compile(r"[A-Za-z]{3,9}, (?P<day>\d{2})[ -](?P<month>[A-Za-z]{3})[ -](?P<year>\d{4}|\d{2}) (?P<time>\d\d:\d\d:\d\d) (?:GMT|UTC|\+0000)")
+_HTTP_DATE = re.compile(
+    r"[A-Za-z]{3,9}, (?P<day>\d{2})[ -](?P<month>[A-Za-z]{3})[ -](?P<year>\d{4}|\d{2}) (?P<time>\d\d:\d\d:\d\d) (?:GMT|UTC|\+0000)"
+)
 _ASCTIME = re.compile(r"[A-Za-z]{3} (?P<month>[A-Za-z]{3}) (?P<day>[ \d]\d) (?P<time>\d\d:\d\d:\d\d) (?P<year>\d{4})")
 _MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
 _MAX_DOUBLINGS = 32
@@ -89,7 +91,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         asked = retry_after_s(failure.headers, now=now)
         if asked is not None and 0 < asked <= self.max_retry_after_s:
             return asked
-        return random * min(self.cap_s, self.base_s * 2 ** min(attempt - 1, _MAX_DOUBLINGS))
+        return random * min(self.cap_s, self.base_s * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS))
 
 
 def is_retryable(failure: Failure) -> bool:

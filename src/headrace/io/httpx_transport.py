@@ -1,0 +1,279 @@
+"""The transport over the network: httpx2's connection pool, read as bytes come, with our limits and our errors.
+
+The rule of this file: it decides nothing about an answer. It turns every failure into one of the three transport errors, with the
+cause behind it and without secrets, and lets cancellation through.
+
+It stands on httpx2's transport, one layer below its client, on purpose: the client keeps cookies (one caller's would go along with another's
+request), logs whole URLs, adds headers, and costs time on each read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
+from weakref import WeakKeyDictionary
+
+import httpx2
+
+from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
+from headrace.io.redact import cut, redact, redact_url, secrets_of
+from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts
+from headrace.io.watchdog import Watchdog, timeout_error
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")  # RFC 9110, section 5.5, without obs-text
+_FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_DEFAULT_HEADERS = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agent", "headrace"))
+_LOOPBACK = re.compile(r"localhost|127\.[\d.]+|::1|\[::1\]")
+
+# A model may think for minutes while nothing flows; NATs forget such connections unless the kernel says now and then that we are here.
+_KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
+    (socket.IPPROTO_TCP, int(getattr(socket, name)), value)
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 4))
+    if hasattr(socket, name)  # each system has its own choice of them
+]
+
+
+class HttpTransport:
+    """Sends requests over HTTP/1.1 from a pool of connections.
+
+    Nothing is opened before the first request. It may be used from several event loops, which share no connections.
+
+    Args:
+        proxy: the URL of a proxy for everything; without it `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, loopback
+            addresses excepted. An empty string means none.
+        verify: whether certificates are checked; a path to a file or folder of authorities; or a context of one's own.
+        max_connections: how many may be open at once.
+        keepalive_s: how long an unused connection is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        proxy: str | None = None,
+        verify: bool | str | Path | ssl.SSLContext = True,
+        max_connections: int = 1000,
+        keepalive_s: float = 60.0,
+    ) -> None:
+        """Check the settings; open nothing."""
+        if proxy and not re.match(r"(?:https?|socks5h?)://", proxy):
+            raise ConfigError("the proxy must be a URL that begins with http://, https:// or socks5://", argument="proxy")
+        if isinstance(verify, (str, Path)) and not Path(verify).exists():
+            raise ConfigError(f"verify names {str(verify)!r}, which does not exist", argument="verify")
+        self._proxy = proxy
+        self._verify = verify
+        self._limits = httpx2.Limits(
+            max_connections=max_connections, max_keepalive_connections=max_connections, keepalive_expiry=keepalive_s
+        )
+        self._tls: ssl.SSLContext | None = None
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx2.AsyncHTTPTransport]] = WeakKeyDictionary()
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections; the transport cannot be used afterwards."""
+        self._is_closed = True
+        for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
+            await pool.aclose()
+
+    @asynccontextmanager
+    async def stream(self, request: HTTPRequest, *, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> AsyncGenerator[Response]:
+        """Send a request; see `Transport.stream`."""
+        if self._is_closed:
+            raise StateError("this transport is closed")
+        outgoing = _outgoing(request, timeouts)
+        pool = self._pool_for(outgoing.url)
+        what = f"{request.method} {redact_url(request.url)}"
+        watchdog = Watchdog(timeouts, what)
+        try:
+            watchdog.begin()
+            try:
+                raw = await pool.handle_async_request(outgoing)
+            except asyncio.CancelledError as error:
+                if (late := watchdog.ended_by(error)) is None:
+                    raise
+                raise late from error
+            except (httpx2.HTTPError, OSError) as error:
+                raise _open_error(what, error, request, timeouts) from error
+            watchdog.answered()
+            response = HttpResponse(raw, watchdog, what, secrets_of(request.url, request.headers))
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        finally:
+            watchdog.stop()
+
+    def _pool_for(self, url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
+        proxy = (self._proxy or None) if self._proxy is not None else _proxy_of_environment(url)
+        pools = self._pools.setdefault(asyncio.get_running_loop(), {})
+        # Certificates take 30 ms to load, so a plain connection has a pool without them.
+        is_tls = url.scheme == "https" or (proxy or "").startswith("https:")
+        key = f"{is_tls} {proxy}"
+        if key not in pools:
+            context = self._tls_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            outer = None if proxy is None else httpx2.Proxy(proxy, ssl_context=context if proxy.startswith("https:") else None)
+            try:
+                pools[key] = httpx2.AsyncHTTPTransport(verify=context, limits=self._limits, proxy=outer, socket_options=_KEEPALIVE)
+            except ImportError as error:
+                raise ConfigError("a SOCKS proxy needs the package socksio: pip install socksio", argument="proxy") from error
+        return pools[key]
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            verify = self._verify
+            if isinstance(verify, (str, Path)):
+                path = Path(verify)
+                self._tls = ssl.create_default_context(capath=path) if path.is_dir() else ssl.create_default_context(cafile=path)
+            else:
+                self._tls = httpx2.create_ssl_context(verify=verify)
+        return self._tls
+
+
+class HttpResponse:
+    """An answer on its way over HTTP; see `Response`."""
+
+    def __init__(self, raw: httpx2.Response, watchdog: Watchdog, what: str, secrets: tuple[str, ...]) -> None:
+        """Wrap httpx2's response; `what` names the request, `secrets` are kept out of errors."""
+        self._raw = raw
+        self._watchdog = watchdog
+        self._what = what
+        self._secrets = secrets
+        self._body: AsyncGenerator[bytes] | None = None
+        # We ask for no compression; a gateway that compresses all the same is understood.
+        self._is_plain = raw.headers.get("content-encoding", "identity").strip().lower() in {"identity", ""}
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self._raw.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, names in lower case; repeated ones are joined with a comma.
+
+        They describe the bytes that `chunks` gives: if those were decompressed, encoding and length are left out.
+        """
+        left_out = set[str]() if self._is_plain else {"content-encoding", "content-length"}
+        return {name: value for name, value in self._raw.headers.items() if name not in left_out}
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; see `Response.chunks`."""
+        if self._body is not None:
+            raise StateError("the body of an answer can be read once")
+        self._body = self._raw.aiter_raw() if self._is_plain else self._raw.aiter_bytes()
+        return _Chunks(self._body, self._watchdog, self)
+
+    async def aclose(self) -> None:
+        """Close the answer, and unless its body was read to the end, its connection."""
+        self._watchdog.stop()
+        await self._raw.aclose()
+        # The generator below is left standing at a yield: it is closed here, not by whoever collects garbage. If another task waits in
+        # it, that task's read fails now and ends it.
+        if self._body is not None and not self._watchdog.is_waiting:
+            await self._body.aclose()
+
+    def lost(self, error: Exception) -> TransportError:
+        """The error for a body that broke off."""
+        chunks = self._watchdog.chunks
+        reason = _reason(error, self._secrets)
+        return ConnectionLostError(f"{self._what}: the connection broke after {chunks} chunks of the answer: {reason}")
+
+
+class _Chunks:
+    """The reads of one body. No generator: nothing is left to clean up when a reader stops early."""
+
+    def __init__(self, body: AsyncIterator[bytes], watchdog: Watchdog, response: HttpResponse) -> None:
+        self._next = body.__anext__
+        self._watchdog = watchdog
+        self._response = response
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        watchdog = self._watchdog
+        while True:
+            watchdog.begin()
+            try:
+                chunk = await self._next()
+            except StopAsyncIteration:
+                watchdog.is_waiting = False
+                watchdog.stop()
+                raise
+            except asyncio.CancelledError as error:
+                if (late := watchdog.ended_by(error)) is None:
+                    raise
+                raise late from error
+            except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+                watchdog.ended_by(error)
+                raise self._response.lost(error) from error
+            watchdog.got_chunk()
+            if chunk:
+                return chunk
+
+
+def _outgoing(request: HTTPRequest, timeouts: Timeouts) -> httpx2.Request:
+    """httpx2's form of a request; what cannot be sent is refused here, by name and never by value."""
+    try:
+        url = httpx2.URL(request.url)
+    except httpx2.InvalidURL as error:
+        raise ConfigError(f"{redact_url(request.url)!r} is no URL: {_reason(error, ())}", argument="url") from error
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ConfigError(f"the URL must begin with http:// or https:// and name a host, not {redact_url(request.url)!r}", argument="url")
+    headers: list[tuple[str, str]] = []
+    for name, value in request.headers:
+        if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
+            raise ConfigError(f"the header {name!r} cannot be set", argument=name)
+        if not _VALUE.fullmatch(value):
+            hint = "it has a line end, a space at an end, or a character outside ASCII"
+            raise ConfigError(f"the value of the header {name!r} cannot be sent: {hint}", argument=name)
+        headers.append((name, value))
+    given = {name.lower() for name, _ in headers}
+    headers += [(name, value) for name, value in _DEFAULT_HEADERS if name not in given]
+    if url.userinfo and "authorization" not in given:
+        user, _, password = url.userinfo.decode().partition(":")
+        token = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+        headers.append(("authorization", f"Basic {token}"))
+    # Reading and writing have no limit of httpx2's, which would be a timer for each: the watchdog has them.
+    limits = {"connect": timeouts.connect_s, "pool": timeouts.connect_s, "read": None, "write": None}
+    return httpx2.Request(request.method, url, headers=headers, content=request.body, extensions={"timeout": limits})
+
+
+def _open_error(what: str, error: Exception, request: HTTPRequest, timeouts: Timeouts) -> TransportError:
+    """Our error for a failure before the status came."""
+    if isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout)):
+        return timeout_error(what, "connect", timeouts.connect_s or 0.0)
+    reason = _reason(error, secrets_of(request.url, request.headers))
+    if isinstance(error, (httpx2.ConnectError, httpx2.ProxyError)):
+        return ConnectFailedError(f"{what}: no connection: {reason}")
+    return ConnectionLostError(f"{what}: the connection broke before the answer: {reason}")
+
+
+def _reason(error: Exception, secrets: tuple[str, ...]) -> str:
+    """What an error says, or its class's name where it says nothing."""
+    return cut(redact(str(error), secrets), 300) or type(error).__name__
+
+
+def _proxy_of_environment(url: httpx2.URL) -> str | None:
+    if _LOOPBACK.fullmatch(url.host):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.netloc.decode()):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
