@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import jiter
 import msgspec
@@ -25,7 +25,13 @@ JSON: TypeAlias = Any
 MAX_DEPTH: Final = 256
 """Levels of nesting that are accepted. Real answers have under twenty."""
 
+MAX_INT_BITS: Final = 14_280
+"""The largest whole number, in bits: 4,298 digits. Python itself refuses to read or write more than 4,300."""
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -48,8 +54,8 @@ class FrozenDict(_Frozen, dict[str, Any]):
     """A dictionary that cannot be changed; equal to a plain one with the same items."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _Frozen._refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _Frozen._refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _Frozen._refuse
+    clear = pop = popitem = setdefault = update = _Frozen._refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -65,8 +71,8 @@ class FrozenList(_Frozen, list[Any]):
     """A list that cannot be changed; equal to a plain one with the same items."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _Frozen._refuse  # type: ignore[assignment]
-    append = extend = insert = remove = pop = clear = sort = reverse = _Frozen._refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _Frozen._refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _Frozen._refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -81,43 +87,49 @@ class FrozenList(_Frozen, list[Any]):
 EMPTY: Final = FrozenDict()
 
 
-def freeze(value: object, path: str = "value") -> JSON:
-    """Return a deeply immutable copy of a JSON value.
+def freeze(value: object, path: str = "value", *, max_depth: int = MAX_DEPTH) -> JSON:
+    """Return a deeply immutable copy of a JSON value; what is frozen already is returned as it is.
 
     Args:
         value: any value; tuples count as lists.
         path: what to call the value in an error, for example `metadata`.
+        max_depth: the levels of nesting that are accepted.
 
     Raises:
         UsageError: it is no JSON value; the error names the path, such as `metadata.when[0]`.
     """
-    return _freeze(value, path, MAX_DEPTH)
+    kind = type(value)
+    if kind is FrozenDict:
+        return value or EMPTY
+    return value if kind is FrozenList else _freeze(value, path, max_depth)
 
 
 def _freeze(value: object, path: str, depth: int) -> JSON:
-    kind = type(value)
-    if value is None or kind is bool or kind is int or kind is FrozenDict or kind is FrozenList:
+    # What is frozen already is walked too when it lies inside something new: the depth counts from the outside.
+    if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
         return check_text(value, path)
+    if isinstance(value, int):
+        if value.bit_length() > MAX_INT_BITS:
+            raise UsageError(f"{path} is a whole number of {value.bit_length()} bits, which no JSON reader takes", argument=path)
+        return int(value)  # an enum member or another subclass becomes plain
     if isinstance(value, float):
         if math.isfinite(value):
-            return value
+            return float(value)
         raise UsageError(f"{path} is {value!r}, which JSON cannot hold", argument=path)
-    if depth == 0:
-        raise UsageError(f"{path} is nested deeper than {MAX_DEPTH} levels (or holds itself)", argument=path)
+    if isinstance(value, (Mapping, list, tuple)) and depth == 0:
+        raise UsageError(f"{path} is nested too deep (or holds itself)", argument=path)
     if isinstance(value, Mapping):
         items: dict[str, Any] = {}
-        for key, item in value.items():  # pyright: ignore[reportUnknownVariableType]
+        for key, item in cast("Mapping[object, object]", value).items():
             if not isinstance(key, str):
                 raise UsageError(f"{path} has the key {key!r}; the keys of JSON objects are text", argument=path)
-            items[check_text(key, path)] = _freeze(item, f"{path}.{key}", depth - 1)  # pyright: ignore[reportUnknownArgumentType]
-        return FrozenDict(items)
+            items[check_text(key, path)] = _freeze(item, f"{path}.{key}", depth - 1)
+        return FrozenDict(items) if items else EMPTY
     if isinstance(value, (list, tuple)):
-        return FrozenList(_freeze(item, f"{path}[{n}]", depth - 1) for n, item in enumerate(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, int):  # an enum member or another subclass
-        return int(value)
-    raise UsageError(f"{path} is a {kind.__name__}, which is no JSON value", argument=path)
+        return FrozenList(_freeze(item, f"{path}[{n}]", depth - 1) for n, item in enumerate(cast("Sequence[object]", value)))
+    raise UsageError(f"{path} is a {type(value).__name__}, which is no JSON value", argument=path)
 
 
 def thaw(value: JSON) -> JSON:
@@ -146,7 +158,7 @@ def dumps_text(value: JSON) -> str:
     return _encode(value).decode("utf-8")
 
 
-def loads(data: bytes | str) -> JSON:
+def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
     """Decode strict JSON.
 
     Raises:
@@ -156,7 +168,7 @@ def loads(data: bytes | str) -> JSON:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise JSONError(str(error)) from error
-    _check_depth(data)
+    _check_depth(data, max_depth)
     return value
 
 
@@ -182,7 +194,7 @@ def loads_lenient(data: bytes | str, *, is_strict_about_controls: bool = True) -
         raise JSONError("nested too deep") from error
     except ValueError as error:
         raise JSONError(str(error)) from error
-    _check_depth(text)
+    _check_depth(text, MAX_DEPTH)
     return value, True
 
 
@@ -197,14 +209,17 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check_depth(data: bytes | str) -> None:
-    openings = data.count(b"[") + data.count(b"{") if isinstance(data, bytes) else data.count("[") + data.count("{")
-    if openings <= MAX_DEPTH:
+def _check_depth(data: bytes | str, max_depth: int) -> None:
+    """Refuse valid JSON that is nested too deep, at the speed of C: without strings and pairs of brackets, what is left is deep."""
+    text = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    if text.count(b"[") + text.count(b"{") <= max_depth:
         return
-    scanner = Scanner()
-    scanner.scan(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)
-    if scanner.deepest > MAX_DEPTH:
-        raise JSONError(f"nested deeper than {MAX_DEPTH} levels")
+    brackets = _STRING.sub(b"", text).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(max_depth):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            return
+    raise JSONError(f"nested deeper than {max_depth} levels")
 
 
 class Scanner:
@@ -278,7 +293,7 @@ def parse_partial(text: str) -> JSON:
         The value so far, or None if nothing can be read yet.
     """
     try:
-        return jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings")
+        return jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings", allow_inf_nan=False)
     except ValueError:
         return None
 

@@ -1,0 +1,77 @@
+"""How values are checked when people make them, and how an error says where.
+
+The rule of this file: a value that a person makes has the types that its fields promise, or there is a `UsageError`
+that names the field. Decoding checks types by itself, and machines (`make`, `assemble`) are checked by the type
+checkers, so neither pays for this.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+
+from headrace.errors import UsageError
+
+T = TypeVar("T")
+
+_PLACE: Final = re.compile(r" - at (?:`key` in )?`\$(?P<place>[^`]*)`$")
+_MISSING: Final = re.compile(r"^Object missing required field `(?P<field>\w+)`$")
+_QUOTED: Final = re.compile(r"'(\w+)'$")
+
+
+class CheckedMeta(msgspec.StructMeta):
+    """Checks the types of what people make; a class may offer `_prepare` to take friendlier arguments than its fields."""
+
+    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:
+        """Make a value from what a person wrote.
+
+        Raises:
+            UsageError: an argument is missing, unknown or of a wrong type; the error names it.
+        """
+        prepare = getattr(cls, "_prepare", None)
+        if prepare is not None:
+            fields = prepare(*args, **fields)
+            args = ()
+        try:
+            value: Any = msgspec.StructMeta.__call__(cast("Any", cls), *args, **fields)
+        except TypeError as error:
+            named = _QUOTED.search(str(error))
+            place = f"{cls.__name__}.{named[1]}" if named else cls.__name__
+            raise UsageError(f"{place}: {error}", argument=place) from error
+        return cast("T", convert_checked(msgspec.structs.asdict(value), cls, cls.__name__))
+
+
+def convert_checked(fields: dict[str, Any], kind: type[T], root: str) -> T:
+    """Make a Struct from fields, each of exactly the type that it promises (lists become tuples).
+
+    Raises:
+        UsageError: a field has a wrong type; the error says `root` and the field.
+    """
+    try:
+        # Named as built in, bytes and times are taken as they are and never read from text.
+        return msgspec.convert(fields, type=kind, builtin_types=(bytes, datetime))
+    except msgspec.ValidationError as error:
+        raise located(error, root) from error
+
+
+def located(error: msgspec.ValidationError, root: str) -> UsageError:
+    """Return msgspec's error as ours, its place written as a path that begins with `root`."""
+    text = str(error)
+    match = _PLACE.search(text)
+    place = root + (match["place"] if match else "")
+    what = text[: match.start()] if match else text
+    missing = _MISSING.match(what)
+    if missing:
+        return UsageError(f"{place}.{missing['field']} is missing", argument=f"{place}.{missing['field']}")
+    return UsageError(f"{place}: {what}", argument=place)
+
+
+def moved(error: UsageError, old: str, new: str) -> UsageError:
+    """Return an error about `old…` as one about `new…`, for a value that turns out to lie inside another."""
+    argument = error.argument or old
+    place = new + argument.removeprefix(old)
+    text = str(error)
+    return UsageError(place + text.removeprefix(argument) if text.startswith(argument) else f"{place}: {text}", argument=place)

@@ -1,0 +1,196 @@
+"""The state behind a message that is still growing: its parts, its choices, its head.
+
+The rule of this file: lists that grow, nothing joined, nothing decided; `accumulator.py` writes here, `assembly.py` reads.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from headrace.messages.deltas import MessageStart, MetadataDelta, ToolCallFragment, ToolResultDelta
+from headrace.messages.finish import FinishReason
+from headrace.messages.identity import Call, CallTable
+from headrace.messages.parts import MediaKind, Part, ResultState
+from headrace.messages.usage import Usage
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+
+
+class Growing:
+    """One part while it grows.
+
+    Attributes:
+        kind: `text`, `reasoning`, `refusal`, `tool_call`, `media` or `whole`.
+        key: the sort key.
+        pieces: text, or a transcript; `signature`, `encrypted`, `data`: their pieces.
+        items: citations, or details of reasoning.
+        event, offset: where in the stream its last fragment came.
+    """
+
+    __slots__ = (
+        "call", "data", "encrypted", "event", "is_settled", "items", "key", "kind", "media_id", "media_kind", "media_type", "offset",
+        "pieces", "provider_data", "signature", "whole",
+    )  # fmt: skip
+
+    def __init__(self, kind: str, key: int) -> None:
+        """Start empty."""
+        self.kind = kind
+        self.key = key
+        self.pieces: list[str] = []
+        self.signature: list[str] = []
+        self.encrypted: list[str] = []
+        self.items: list[Any] = []
+        self.data: list[bytes] = []
+        self.call: Call | None = None
+        self.provider_data: dict[str, Any] = {}
+        self.is_settled = False
+        self.whole: Part | None = None
+        self.media_kind: MediaKind = "audio"
+        self.media_type: str | None = None
+        self.media_id: str | None = None
+        self.event: int | None = None
+        self.offset: int | None = None
+
+    def own_call(self) -> Call:
+        """Return the call of a part that the wire numbers, making it if need be."""
+        if self.call is None:
+            self.call = Call()
+        return self.call
+
+
+class Choice:
+    """One choice while it grows.
+
+    Attributes:
+        open_text: the pieces of the text part that plain text continues, or None if the next text has to ask.
+        words: the finish words that came, each with its neutral reason.
+        has_finished: a finish word came and nothing of substance since.
+    """
+
+    __slots__ = (
+        "by_key", "call_parts", "calls", "completion_ids", "finish_at", "has_finished", "index", "is_early_said", "last", "last_reasoning",
+        "logprobs", "metadata", "next_key", "open_text", "parsed", "parts", "prompt_ids", "warnings", "words",
+    )  # fmt: skip
+
+    def __init__(self, index: int) -> None:
+        """Start empty."""
+        self.index = index
+        self.parts: list[Growing] = []
+        self.by_key: dict[tuple[str, int], Growing] = {}
+        self.next_key = 0
+        self.last: Growing | None = None
+        self.last_reasoning: Growing | None = None
+        self.open_text: list[str] | None = None
+        self.calls = CallTable()
+        self.call_parts: dict[Call, Growing] = {}
+        self.words: list[tuple[str, FinishReason]] = []
+        self.finish_at: tuple[int | None, int | None] = (None, None)
+        self.has_finished = False
+        self.is_early_said = False
+        self.logprobs: list[Any] = []
+        self.prompt_ids: tuple[int, ...] | None = None
+        self.completion_ids: list[tuple[int, ...]] = []
+        self.parsed: list[Any] = []
+        self.metadata: list[MetadataDelta] = []
+        self.warnings: list[Warning] = []
+
+    def open(self, kind: str, key: int | None) -> Growing:
+        """Open a part: under its key, or at the end."""
+        part = Growing(kind, self.next_key if key is None else key)
+        self.parts.append(part)
+        self.by_key[kind, part.key] = part
+        self.next_key = max(self.next_key, part.key + 1)
+        self.last = part
+        self.open_text = part.pieces if kind == "text" else None
+        return part
+
+    def reopen(self) -> None:
+        """Let plain text continue the last part again, after a finish word had suspended it."""
+        if self.last is not None and self.last.kind == "text":
+            self.open_text = self.last.pieces
+
+    def suspend(self) -> None:
+        """A finish word came: whatever follows has to ask first."""
+        self.has_finished = True
+        self.open_text = None
+
+    def close(self) -> None:
+        """The last part is whole: nothing continues it."""
+        self.last = None
+        self.open_text = None
+
+    def note_early_finish(self) -> None:
+        """Content came after a finish word, so that word was early; said once."""
+        self.has_finished = False
+        if not self.is_early_said:
+            self.is_early_said = True
+            self.warn("early_finish_reason", None, *self.finish_at)
+
+    def warn(self, code: str, part: int | None, event: int | None, offset: int | None, detail: str = "") -> None:
+        """Keep a warning."""
+        self.warnings.append(Warning(code, event, offset, self.index, part, detail))
+
+    def part_of_call(self, call: Call) -> Growing:
+        """Return the part that a call lives in."""
+        return self.call_parts[call]
+
+    def remember_call(self, part: Growing) -> None:
+        """Remember which part a call lives in."""
+        if part.call is not None:
+            self.call_parts[part.call] = part
+
+    def grow_call(self, part: Growing, fragment: ToolCallFragment) -> None:
+        """Let a fragment's name and arguments join its call (the rules under the table of DESIGN 6.2)."""
+        call = part.own_call()
+        if fragment.name:
+            self._grow_name(part, call, fragment.name, fragment)
+        if isinstance(fragment.arguments, dict) or fragment.arguments:
+            call.body.add(fragment.arguments)
+        if fragment.provider_data:
+            part.provider_data.update(fragment.provider_data)
+        call.is_id_optional = call.is_id_optional or fragment.is_id_optional
+        part.event, part.offset = fragment.event, fragment.offset
+
+    def _grow_name(self, part: Growing, call: Call, name: str, fragment: ToolCallFragment) -> None:
+        if call.name and not call.body.is_empty and not call.has_repeated_name:
+            call.has_repeated_name = True
+            self.warn("repeated_tool_name", part.key, fragment.event, fragment.offset)
+        if name.startswith(call.name):  # the first, a repeat, or a snapshot that has grown
+            call.name = name
+        elif call.body.is_empty:
+            call.name += name
+
+
+class Head:
+    """What is known of the message as a whole, over all choices."""
+
+    __slots__ = ("call_id", "created_at", "id", "model", "name", "provider", "result_name", "state", "usage")
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self.id: str | None = None
+        self.model: str | None = None
+        self.created_at: datetime | None = None
+        self.name: str | None = None
+        self.provider: str | None = None
+        self.usage: Usage | None = None
+        self.call_id: str | None = None
+        self.result_name: str | None = None
+        self.state: ResultState | None = None
+
+    def start(self, delta: MessageStart) -> None:
+        """Take what was not known yet."""
+        self.id = self.id or delta.id or None
+        self.model = self.model or delta.model or None
+        self.created_at = self.created_at or delta.created_at
+        self.name = self.name or delta.name or None
+        self.provider = self.provider or delta.provider or None
+
+    def result(self, delta: ToolResultDelta, choice: Choice) -> None:
+        """Take what is known of a tool's result; of two call ids the last non-empty one counts, and it is said."""
+        if delta.call_id:
+            if self.call_id and self.call_id != delta.call_id:
+                choice.warn("changing_tool_id", None, None, None, f"{self.call_id} became {delta.call_id}")
+            self.call_id = delta.call_id
+        self.result_name = self.result_name or delta.name or None
+        self.state = delta.state or self.state
