@@ -128,7 +128,7 @@ class LocalServer:
             server = extension.Server(params)
         except RuntimeError as error:
             raise ConfigError(
-                f"llama.cpp could not load {path} with the chat template {template if template in _NAMED else 'given'!r}; "
+                f"llama.cpp could not load {path} with {f'the chat template {template!r}' if template in _NAMED else 'the given chat template'}; "
                 "with HEADRACE_LOCAL_LOG=1 it says why",
                 argument="name_or_path",
             ) from error
