@@ -138,7 +138,10 @@ class HttpTransport:
             verify = self._verify
             if isinstance(verify, (str, Path)):
                 path = Path(verify)
-                self._tls = ssl.create_default_context(capath=path) if path.is_dir() else ssl.create_default_context(cafile=path)
+                try:
+                    self._tls = ssl.create_default_context(capath=path) if path.is_dir() else ssl.create_default_context(cafile=path)
+                except ssl.SSLError as error:
+                    raise ConfigError(f"{str(verify)!r} holds no certificates in PEM form: {error}", argument="verify") from error
             else:
                 self._tls = httpx2.create_ssl_context(verify=verify)
         return self._tls
