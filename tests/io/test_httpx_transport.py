@@ -12,12 +12,13 @@ import traceback
 
 import httpx2
 import pytest
-from servers import Close, Hold, Pause, Reply, Reset, Stall, free_port, scripted_server
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, StreamTimeoutError
 from headrace.io.httpx_transport import HttpTransport, _proxy_of_environment
 from headrace.io.transport import HTTPRequest, Timeouts, read_bounded
+from servers import Close, Hold, Pause, Reply, Reset, Stall, free_port, scripted_server
 
+LIMITS = Timeouts(idle_s=20, first_chunk_s=20)
 KEY = "sk-very-secret-key-123"
 
 
@@ -25,9 +26,20 @@ def post(url, **fields):
     return HTTPRequest("POST", f"{url}/v1/chat/completions", **fields)
 
 
-async def read_all(transport, request, timeouts=Timeouts(idle_s=20, first_chunk_s=20)):
+async def read_all(transport, request, timeouts=LIMITS):
+    got = []
+    await read_into(got, transport, request, timeouts)
+    return got
+
+
+async def read_into(got, transport, request, timeouts=LIMITS, *, seen=None, then=lambda: None):
+    """Read an answer into a list that is there also if reading fails; `seen` is set, and `then` called, after each chunk."""
     async with transport.stream(request, timeouts=timeouts) as response:
-        return [chunk async for chunk in response.chunks()]
+        async for chunk in response.chunks():
+            got.append(chunk)
+            if seen is not None:
+                seen.set()
+            then()
 
 
 @pytest.fixture
@@ -105,12 +117,11 @@ async def test_cookies_of_one_answer_do_not_go_along_with_the_next_request(trans
 
 
 async def test_a_gateway_that_compresses_unasked_is_understood(transport):
-    body = gzip.compress(b"data: 1\n\n")
-    async with scripted_server([Reply([body], framing="length", headers=[("content-encoding", "gzip")])]) as server:
-        async with transport.stream(post(server.url)) as response:
-            assert await read_bounded(response) == b"data: 1\n\n"
-            assert "content-encoding" not in response.headers
-            assert "content-length" not in response.headers
+    reply = Reply([gzip.compress(b"data: 1\n\n")], framing="length", headers=[("content-encoding", "gzip")])
+    async with scripted_server([reply]) as server, transport.stream(post(server.url)) as response:
+        assert await read_bounded(response) == b"data: 1\n\n"
+        assert "content-encoding" not in response.headers
+        assert "content-length" not in response.headers
 
 
 async def test_broken_compression_is_a_lost_connection(transport):
@@ -125,10 +136,8 @@ async def test_broken_compression_is_a_lost_connection(transport):
 async def test_a_stall_in_the_body_runs_into_the_idle_limit(transport):
     async with scripted_server([[b"one", b"two", Stall()]]) as server:
         got = []
-        with pytest.raises(StreamTimeoutError, match="no bytes for 0.05 s") as caught:
-            async with transport.stream(post(server.url), timeouts=Timeouts(idle_s=0.05)) as response:
-                async for chunk in response.chunks():
-                    got.append(chunk)
+        with pytest.raises(StreamTimeoutError, match=r"no bytes for 0\.05 s") as caught:
+            await read_into(got, transport, post(server.url), Timeouts(idle_s=0.05))
         assert b"".join(got) == b"onetwo"
         assert (caught.value.stage, caught.value.timeout_s, caught.value.chunks) == ("idle", 0.05, len(got))
         assert isinstance(caught.value, TimeoutError)
@@ -181,7 +190,7 @@ async def test_the_total_limit_counts_the_readers_own_time_but_does_not_interrup
         chunks = response.chunks()
         await anext(chunks)
         await asyncio.sleep(0.2)
-        with pytest.raises(StreamTimeoutError, match="not whole after 0.1 s"):
+        with pytest.raises(StreamTimeoutError, match=r"not whole after 0\.1 s"):
             await anext(chunks)
 
 
@@ -257,10 +266,7 @@ async def test_a_body_that_breaks_off_is_a_lost_connection_after_its_bytes(trans
     async with scripted_server([reply]) as server:
         got = []
         with pytest.raises(ConnectionLostError, match="after 1 chunks") as caught:
-            async with transport.stream(post(server.url)) as response:
-                async for chunk in response.chunks():
-                    got.append(chunk)
-                    seen.set()
+            await read_into(got, transport, post(server.url), seen=seen)
         assert got == [b"one"]
         assert caught.value.__cause__ is not None
 
@@ -321,25 +327,29 @@ async def test_closing_the_answer_closes_the_connection_inside_the_block_too(tra
 async def test_an_exception_of_the_reader_passes_and_closes_the_connection(transport):
     async with scripted_server([[b"one", Stall()]]) as server:
         with pytest.raises(ZeroDivisionError):
-            async with transport.stream(post(server.url)) as response:
-                async for _ in response.chunks():
-                    _ = 1 / 0
+            await read_into([], transport, post(server.url), then=lambda: 1 / 0)
         await server.replies[0].left.wait()
 
 
-@pytest.mark.parametrize("reply", [Reply(before_headers=[Stall()]), Reply([b"one", Stall()])], ids=["opening", "reading"])
-async def test_cancellation_passes_and_closes_the_connection(transport, reply):
-    waiting = asyncio.Event()
-    reply.before_headers = [Hold(waiting), *reply.before_headers]
-    async with scripted_server([reply]) as server:
+async def test_cancellation_passes_and_closes_the_connection_before_the_answer(transport):
+    async with scripted_server([Reply(before_headers=[Stall()])]) as server:
         task = asyncio.ensure_future(read_all(transport, post(server.url)))
-        waiting.set()
-        while not server.requests:
-            await asyncio.sleep(0)
+        await server.replies[0].asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await reply.left.wait()
+        await server.replies[0].left.wait()
+
+
+async def test_cancellation_passes_and_closes_the_connection_within_the_answer(transport):
+    async with scripted_server([[b"one", Stall()]]) as server:
+        seen = asyncio.Event()
+        task = asyncio.ensure_future(read_into([], transport, post(server.url), seen=seen))
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await server.replies[0].left.wait()
 
 
 async def test_a_timeout_of_the_caller_raises_as_the_callers(transport):

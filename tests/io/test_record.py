@@ -7,13 +7,13 @@ import json
 import stat
 
 import pytest
-from servers import Close, Hold, Reply, Stall, free_port, scripted_server
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, StreamTimeoutError
 from headrace.io.httpx_transport import HttpTransport
 from headrace.io.record import RecordTransport
 from headrace.io.replay import Recorded, ReplayTransport
 from headrace.io.transport import HTTPRequest, Timeouts
+from servers import Close, Hold, Reply, Stall, free_port, scripted_server
 
 KEY = "sk-very-secret-key-123"
 REQUEST = HTTPRequest(
@@ -24,9 +24,14 @@ REQUEST = HTTPRequest(
 )
 
 
-async def read_all(transport, request=REQUEST, timeouts=Timeouts()):
-    async with transport.stream(request, timeouts=timeouts) as response:
-        return [chunk async for chunk in response.chunks()]
+async def read_all(transport, request=REQUEST, seen=None):
+    got = []
+    async with transport.stream(request) as response:
+        async for chunk in response.chunks():
+            got.append(chunk)
+            if seen is not None:
+                seen.set()
+    return got
 
 
 def facts(folder, number=1):
@@ -136,9 +141,7 @@ async def test_a_stream_that_broke_is_recorded_as_far_as_it_came(tmp_path):
     seen = asyncio.Event()
     async with scripted_server([[b"one", Hold(seen), Close()]]) as server, HttpTransport() as inner:
         with pytest.raises(ConnectionLostError):
-            async with RecordTransport(inner, tmp_path).stream(HTTPRequest("GET", server.url)) as response:
-                async for _ in response.chunks():
-                    seen.set()
+            await read_all(RecordTransport(inner, tmp_path), HTTPRequest("GET", server.url), seen)
     assert (tmp_path / "0001.body").read_bytes() == b"one"
     assert facts(tmp_path)["is_complete"] is False
     assert facts(tmp_path)["error"]["type"] == "ConnectionLostError"
@@ -153,16 +156,10 @@ async def test_a_failure_that_the_reader_catches_is_recorded_too(tmp_path):
 
 
 async def test_a_cancelled_exchange_is_recorded_as_far_as_it_came(tmp_path):
-    reached = asyncio.Event()
-
-    async def read(transport, url):
-        async with transport.stream(HTTPRequest("GET", url)) as response:
-            async for _ in response.chunks():
-                reached.set()
-
+    seen = asyncio.Event()
     async with scripted_server([[b"one", Stall()]]) as server, HttpTransport() as inner:
-        task = asyncio.ensure_future(read(RecordTransport(inner, tmp_path), server.url))
-        await reached.wait()
+        task = asyncio.ensure_future(read_all(RecordTransport(inner, tmp_path), HTTPRequest("GET", server.url), seen))
+        await seen.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -61,6 +61,7 @@ class Reply:
         framing: `chunked`, `length` (the sum of the steps' bytes, or `length`), or `close` (the body ends with the connection).
         length: the Content-Length to claim.
         before_headers: steps before the status line is sent.
+        asked: set when its request came.
         left: set when the client left before the script ended.
         done: set when the script ended or was ended.
     """
@@ -71,6 +72,7 @@ class Reply:
     framing: Literal["chunked", "length", "close"] = "chunked"
     length: int | None = None
     before_headers: Sequence[Step] = ()
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -138,6 +140,7 @@ class ScriptedServer:
 
     async def _answer(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         """Play a reply; return the byte of a next request that was heard meanwhile."""
+        reply.asked.set()
         script = asyncio.ensure_future(_play(reply, writer))
         # Only by reading can the client be heard leaving.
         ear = asyncio.ensure_future(reader.read(1))
