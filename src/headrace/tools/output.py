@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 import msgspec
 
@@ -41,9 +41,10 @@ def parts_from(value: object) -> tuple[Part, ...]:
         return (TextPart(replace_surrogates(value)),) if value else ()
     if isinstance(value, _PART_TYPES):
         return (_allowed(value),)
-    if isinstance(value, (list, tuple)) and any(isinstance(item, _PART_TYPES) for item in value):  # pyright: ignore[reportUnknownVariableType]
-        return tuple(part for item in value for part in parts_from(item))  # pyright: ignore[reportUnknownVariableType]
-    return (JsonPart(json_from(value)),)
+    items = cast("Sequence[object]", value if isinstance(value, (list, tuple)) else ())
+    if any(isinstance(item, _PART_TYPES) for item in items):
+        return tuple(part for item in items for part in parts_from(item))
+    return (JsonPart(json_from(value)),)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _allowed(part: Any) -> Part:
@@ -80,9 +81,10 @@ def _encode(value: Any) -> JSON:
         return value.model_dump(mode="json")
     if isinstance(value, PurePath):
         return str(value)
-    for kind in (dict, list, str, float, int):  # a subclass
+    kinds: tuple[Any, ...] = (dict, list, str, float, int)
+    for kind in kinds:  # a subclass
         if isinstance(value, kind):
-            return kind(value)  # type: ignore[no-any-return]
+            return kind(value)
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 

@@ -54,6 +54,15 @@ def docstring_of(function: Function) -> str:
     return inspect.cleandoc(text or "")
 
 
+def is_async(function: Function) -> bool:
+    """Return whether calling a function gives a coroutine or an async generator, as far as it can be known before."""
+    while isinstance(function, functools.partial):
+        function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
 def is_method(function: Function) -> bool:
     """Return whether a function still waits for its `self`, as it does in the body of a class."""
     if not inspect.isfunction(function):
