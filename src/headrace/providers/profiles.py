@@ -1,0 +1,179 @@
+"""The profiles of the catalogue: where a server differs from what Chat Completions says.
+
+The rule of this file: only differences stand here, each with what was seen. Reasoning goes back where the vendor asks for
+it; a server that refuses members it does not know gets none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headrace.wire.profile import DEFAULT, Profile
+
+_EFFORTS: Final[tuple[str, ...]] = ("minimal", "low", "medium", "high")
+
+
+def _on_off(off: dict[str, Any], on: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return efforts of a server that only thinks or does not."""
+    return {"none": off, **dict.fromkeys(_EFFORTS, on)}
+
+
+def _budgets(*budgets: int) -> dict[str, dict[str, Any]]:
+    """Return efforts of a server that wants a number of tokens to think with."""
+    efforts: dict[str, dict[str, Any]] = {"none": {"enable_thinking": False}}
+    for effort, tokens in zip(_EFFORTS, budgets, strict=True):
+        efforts[effort] = {"enable_thinking": True, "thinking_budget": tokens}
+    return efforts
+
+
+_THINKING: Final = _on_off({"thinking": {"type": "disabled"}}, {"thinking": {"type": "enabled"}})
+
+# Ids of calls: "string too long. Expected a string with maximum length 40" (also for ids that another of its own APIs made).
+OPENAI: Final = Profile(
+    call_id_pattern=r".{1,40}",
+    tool_name_pattern=r"[A-Za-z0-9_-]",
+    max_tokens_field="max_completion_tokens",
+    supports_refusal=True,
+    supports_custom_tools=True,
+    supports_strict_tools=True,
+)
+AZURE: Final = OPENAI.replace(supports_custom_tools=False)
+
+# "The `reasoning_content` in the thinking mode must be passed back": of every assistant message, "" where none came.
+DEEPSEEK: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="always",
+    reasoning_filler="",
+    output_formats=("json_object",),
+    unsupported_settings=("n", "seed", "parallel_tool_calls"),
+    supports_audio=False,
+    supports_files=False,
+    efforts={
+        "none": {"thinking": {"type": "disabled"}},
+        **{effort: {"thinking": {"type": "enabled"}, "reasoning_effort": effort.replace("minimal", "low")} for effort in _EFFORTS},
+    },
+)
+ALIBABA: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="tool_turns",
+    supports_video=True,
+    tool_choices=("auto", "none", "named"),
+    efforts=_budgets(1024, 4096, 12288, 32768),
+)
+# "thinking is enabled but reasoning_content is missing in assistant tool call message"; a blank stands where none came.
+MOONSHOT: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="tool_turns",
+    reasoning_filler=" ",
+    names_tool_results=True,
+    supports_video=True,
+    efforts=_THINKING,
+)
+# Arguments come in pieces only if asked for; forced choices are not there.
+ZHIPU: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="tool_turns",
+    output_formats=("json_object",),
+    tool_choices=("auto",),
+    unsupported_settings=("n", "seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
+    supports_video=True,
+    supports_file_urls=True,
+    efforts=_THINKING,
+)
+VOLCENGINE: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="tool_turns",
+    supports_video=True,
+    efforts={
+        "none": {"thinking": {"type": "disabled"}},
+        **{effort: {"thinking": {"type": "enabled"}, "reasoning_effort": effort} for effort in _EFFORTS},
+    },
+)
+# Without reasoning_split the thinking stands in the text; with it, in reasoning_details, which go back as they came.
+MINIMAX: Final = Profile(
+    reasoning_style="details",
+    supports_several_system_messages=False,
+    unsupported_settings=("n", "seed", "reasoning_effort", "logprobs", "top_logprobs"),
+    body={"reasoning_split": True},
+    decode_options={"think_tags": True},
+)
+SILICONFLOW: Final = Profile(reasoning_style="field", reasoning_when="tool_turns", efforts=_budgets(1024, 4096, 12288, 32768))
+XAI: Final = Profile(supports_strict_tools=True)
+# "property 'reasoning_content' is unsupported"; `reasoning` is refused by the models that do not think.
+GROQ: Final = Profile(
+    sends_provider_data=False,
+    supports_files=False,
+    supports_audio=False,
+    unsupported_settings=("n", "logprobs", "top_logprobs"),
+)
+# Refuses every member that it does not know ("extra_forbidden"), a user message right after a tool's, and other ids.
+MISTRAL: Final = Profile(
+    reasoning_style="parts",
+    takes_foreign_reasoning=False,
+    sends_provider_data=False,
+    supports_names=False,
+    names_tool_results=True,
+    needs_assistant_after_tool=True,
+    content_with_calls="empty",
+    call_id_pattern=r"[A-Za-z0-9]{9}",
+    call_id_length=9,
+    seed_field="random_seed",
+    supports_stream_usage=False,
+    supports_strict_tools=True,
+    unsupported_settings=("logprobs", "top_logprobs"),
+    efforts=_on_off({"reasoning_effort": "none"}, {"reasoning_effort": "high"}),
+)
+CEREBRAS: Final = Profile(
+    supports_strict_tools=True,
+    max_tokens_field="max_completion_tokens",
+    unsupported_settings=("n", "frequency_penalty", "presence_penalty"),
+    supports_audio=False,
+    supports_files=False,
+)
+PERPLEXITY: Final = Profile(decode_options={"think_tags": True}, supports_audio=False, unsupported_settings=("n", "seed"))
+# Keeps what its upstreams need in reasoning_details: they go back whole, in order, unchanged.
+OPENROUTER: Final = Profile(
+    reasoning_style="details",
+    reasoning_field="reasoning",
+    supports_file_urls=True,
+    supports_video=True,
+    supports_strict_tools=True,
+    efforts={"none": {"reasoning": {"effort": "none"}}, **{effort: {"reasoning": {"effort": effort}} for effort in _EFFORTS}},
+)
+VERCEL: Final = Profile(reasoning_style="details", reasoning_field="reasoning", supports_strict_tools=True)
+# A tool message without the tool's name is "an invalid argument"; thought signatures travel in extra_content of a call.
+GEMINI: Final = Profile(
+    names_tool_results=True,
+    supports_strict_tools=False,
+    unsupported_settings=("seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
+)
+_TEMPLATE_EFFORTS: Final[dict[str, dict[str, Any]]] = {
+    "none": {"chat_template_kwargs": {"enable_thinking": False}},
+    **{effort: {"reasoning_effort": effort} for effort in _EFFORTS},
+}
+# Servers of open models: the template decides what of the thinking is read again, and reads it only in tool turns.
+VLLM: Final = Profile(reasoning_style="field", reasoning_when="tool_turns", supports_video=True, efforts=_TEMPLATE_EFFORTS)
+SGLANG: Final = VLLM
+LLAMACPP: Final = Profile(
+    reasoning_style="field",
+    reasoning_when="tool_turns",
+    tool_choices=("auto", "none", "required"),
+    unsupported_settings=("n",),
+    efforts=_TEMPLATE_EFFORTS,
+)
+# No tool_choice at all; `reasoning` is its own name for thinking.
+OLLAMA: Final = Profile(
+    reasoning_style="field",
+    reasoning_field="reasoning",
+    reasoning_when="tool_turns",
+    tool_choices=("auto",),
+    unsupported_settings=("n", "logprobs", "top_logprobs", "parallel_tool_calls"),
+    supports_audio=False,
+    supports_files=False,
+    efforts={
+        "none": {"reasoning_effort": "none"},
+        **{effort: {"reasoning_effort": effort.replace("minimal", "low")} for effort in _EFFORTS},
+    },
+)
+LMSTUDIO: Final = Profile(tool_choices=("auto", "none", "required"), unsupported_settings=("n",))
+PLAIN: Final = DEFAULT

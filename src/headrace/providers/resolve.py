@@ -1,0 +1,184 @@
+"""From a model's id to where it is: `deepseek:deepseek-chat` → an `Endpoint`.
+
+The rule of this file: what the caller says wins over the environment, and that over the catalogue; an id that names a
+protocol takes the caller's arguments only. The environment comes in as an argument. No key and no password of an address
+stands in an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from headrace.errors import ConfigError, UnsupportedError
+from headrace.providers.catalogue import BY_NAME, PROTOCOLS, PROVIDERS
+from headrace.providers.record import Endpoint, Provider
+from headrace.providers.secret import Secret
+from headrace.wire.profile import DEFAULT, Profile
+
+_SEPARATOR: Final = re.compile("[:/]")
+_PATH: Final = "/chat/completions"
+
+
+def resolve(
+    model_id: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | Secret | None = None,
+    environ: Mapping[str, str],
+    profile: Profile | Mapping[str, Any] | None = None,
+) -> Endpoint:
+    """Say where a model is and how to talk to it.
+
+    Args:
+        model_id: `provider:model` or `provider/model`; split at the first `:` or `/` whose left side is a known provider,
+            one of its aliases, or a protocol.
+        base_url: where the API begins, version included; else `<PROVIDER>_BASE_URL`, else the catalogue.
+        api_key: the key; else `<PROVIDER>_API_KEY` or another variable that the provider is known by.
+        environ: the environment, such as `os.environ`.
+        profile: a whole profile, or the switches that differ from the provider's.
+
+    Raises:
+        ConfigError: the provider is unknown, or the key, the address or the model's name is missing or malformed.
+        UnsupportedError: the provider's protocol cannot be spoken yet.
+    """
+    name, model = split_id(model_id)
+    if name in PROTOCOLS:
+        return _at_address(name, model, base_url, api_key, profile)
+    provider = BY_NAME[name]
+    if provider.protocol not in PROTOCOLS:
+        raise UnsupportedError(
+            f"{provider.name} is spoken to by the protocol {provider.protocol}, which this version does not have yet; "
+            f"for Chat Completions use openai-chat:{model} with base_url={provider.base_url!r}",
+            argument="model",
+        )
+    return Endpoint(
+        provider=provider.id,
+        protocol=provider.protocol,
+        model=model,
+        base_url=_base_url(provider, base_url, environ),
+        api_key=_key(provider, api_key, environ),
+        profile=_profile(provider.profile, provider.id, profile),
+        key_header=provider.key_header,
+        key_prefix=provider.key_prefix,
+    )
+
+
+def split_id(model_id: str) -> tuple[str, str]:
+    """Split a model's id into the provider's or protocol's name, in lower case, and the model's name.
+
+    Raises:
+        ConfigError: no left side is known, or nothing stands at the right.
+    """
+    for match in _SEPARATOR.finditer(model_id):
+        name = model_id[: match.start()].lower()
+        if name in BY_NAME or name in PROTOCOLS:
+            model = model_id[match.end() :]
+            if not model.strip():
+                raise ConfigError(f"the model id {model_id!r} names no model after {name!r}", argument="model")
+            return name, model
+    known = [*PROTOCOLS, *(provider.id for provider in PROVIDERS)]
+    first = _SEPARATOR.split(model_id, maxsplit=1)[0].lower()
+    close = difflib.get_close_matches(first[:64], [*PROTOCOLS, *BY_NAME], n=3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    problem = f"names the provider {first[:64]!r}, which is unknown" if _SEPARATOR.search(model_id) else "names no provider"
+    raise ConfigError(f"the model id {model_id[:200]!r} {problem}; write provider:model.{hint} Known: {', '.join(known)}", argument="model")
+
+
+def normalise_base_url(base_url: str, argument: str = "base_url") -> str:
+    """Return an address without slashes and `/chat/completions` at its end.
+
+    Raises:
+        ConfigError: it is no http(s) address, or holds a user, a query or a fragment. The error does not repeat it.
+    """
+    text = base_url.strip()
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a broken port or IPv6 address
+        parts, is_whole = None, False
+    if parts is None or not is_whole or re.search(r"[\s\x00-\x1f\x7f]", text):
+        raise ConfigError(f"{argument} is no address such as https://host/v1", argument=argument)
+    if "@" in parts.netloc:
+        raise ConfigError(f"{argument} holds a user or password; give the key as api_key", argument=argument)
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        raise ConfigError(f"{argument} holds a query or fragment, which an address to build on cannot have", argument=argument)
+    text = text.rstrip("/")
+    while text.endswith(_PATH):
+        text = text.removesuffix(_PATH).rstrip("/")
+    return text
+
+
+def _at_address(
+    protocol: str, model: str, base_url: str | None, api_key: str | Secret | None, profile: Profile | Mapping[str, Any] | None
+) -> Endpoint:
+    if not base_url:
+        raise ConfigError(f"{protocol}:{model} needs base_url=…, the address of the server with its version, such as https://host/v1",
+                          argument="base_url")  # fmt: skip
+    address = normalise_base_url(base_url)
+    known = _known_at(address)
+    provider = known.id if known else urlsplit(address).netloc.lower()
+    return Endpoint(
+        provider=provider,
+        protocol=protocol,
+        model=model,
+        base_url=address,
+        api_key=_as_secret(api_key, "api_key") if api_key else None,
+        profile=_profile(known.profile if known else DEFAULT, provider, profile),
+        key_header=known.key_header if known else "authorization",
+        key_prefix=known.key_prefix if known else "Bearer ",
+    )
+
+
+def _known_at(address: str) -> Provider | None:
+    """Return the provider whose address this is, so that its quirks are known; a local port may be anybody's."""
+    host = urlsplit(address).netloc.lower()
+    return next((one for one in PROVIDERS if one.base_url and one.needs_key and urlsplit(one.base_url).netloc == host), None)
+
+
+def _profile(own: Profile, provider: str, given: Profile | Mapping[str, Any] | None) -> Profile:
+    profile = Profile.of(given, base=own)
+    return profile if profile.provider else profile.replace(provider=provider)
+
+
+def _base_url(provider: Provider, argument: str | None, environ: Mapping[str, str]) -> str | None:
+    if argument:
+        return normalise_base_url(argument)
+    if provider.is_in_process:
+        return None
+    pairs = ((f"{provider.variable_stem}_BASE_URL", ""), *provider.base_url_variables)
+    for variable, suffix in pairs:
+        value = environ.get(variable, "").strip()
+        if value:
+            address = normalise_base_url(value, variable)
+            return address if address.endswith(suffix) else address + suffix
+    if provider.base_url is None:
+        variables = " or ".join(variable for variable, _ in pairs)
+        raise ConfigError(f"{provider.name} has no usual address: give base_url=… or set {variables}", argument="base_url")
+    return provider.base_url
+
+
+def _key(provider: Provider, argument: str | Secret | None, environ: Mapping[str, str]) -> Secret | None:
+    if argument:
+        return _as_secret(argument, "api_key")
+    if provider.is_in_process:
+        return None
+    for variable in provider.all_key_variables:
+        value = environ.get(variable, "").strip()
+        if value:
+            return _as_secret(value, variable)
+    if provider.needs_key:
+        raise ConfigError(
+            f"{provider.name} needs a key: give api_key=… or set {' or '.join(provider.all_key_variables)}", argument="api_key"
+        )
+    return None
+
+
+def _as_secret(value: str | Secret, argument: str) -> Secret:
+    text = value.reveal() if isinstance(value, Secret) else value.strip()
+    if not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise ConfigError(f"{argument} holds characters that no header can carry", argument=argument)
+    return Secret(text)

@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions and its dialects, as a client."""

@@ -1,0 +1,145 @@
+"""A request in neutral words as the body of `POST …/chat/completions`.
+
+The rule of this file: the same request gives the same bytes, and each message is encoded once: with an `EncodingCache`
+a run of many rounds costs what is new in each round, plus the joining of bytes. Whatever the history, the body keeps the
+wire's laws (`wire/history.py`). What the server cannot take is said as a `dropped_for_provider` warning; what would change
+the meaning of the request if it were left out is an `UnsupportedError`.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from headrace._json import JSON, dumps
+from headrace.errors import UsageError
+from headrace.messages.message import SystemMessage
+from headrace.messages.request import Request
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
+from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.http import EncodedRequest, join_headers
+from headrace.wire.openai_chat.request_messages import encode_message, encode_system
+from headrace.wire.openai_chat.request_options import option_fields
+from headrace.wire.openai_chat.request_results import NOT_RUN, encode_result
+from headrace.wire.openai_chat.request_tools import tool_fields
+from headrace.wire.profile import DEFAULT, Profile
+
+PATH: Final = "/chat/completions"
+# Stands between a tool's result and a user's word where a server insists on an assistant message there.
+_BRIDGE: Final = dumps({"role": "assistant", "content": "Understood."})
+
+
+def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: EncodingCache | None = None) -> EncodedRequest:
+    """Encode a request.
+
+    `settings.extra_body` is laid over the body last: its members replace the body's own, whole; None takes a member out.
+
+    Args:
+        request: what is asked.
+        profile: what the server takes and wants.
+        cache: remembers encoded messages between requests; changes nothing but the time.
+
+    Raises:
+        UsageError: there is no message to send, or a tool choice names no tool.
+        UnsupportedError: something was asked for that this server lacks and that cannot be left out unnoticed.
+    """
+    messages = _Messages(profile, EncodingCache() if cache is None else cache)
+    messages.add_all(request)
+    warnings = messages.warnings
+    fields: dict[str, bytes] = {"model": dumps(request.model), "messages": b"[" + b",".join(messages.wire) + b"]"}
+    fields |= tool_fields(request, profile, messages.cache, warnings)
+    fields |= _each(option_fields(request, profile, warnings))
+    for key, value in request.settings.extra_body.items():
+        if value is None:
+            fields.pop(key, None)
+        else:
+            fields[key] = dumps(value)
+    if fields.get("messages") == b"[]":
+        raise UsageError("there is no message to send", argument="messages")
+    body = b"{" + b",".join(dumps(key) + b":" + value for key, value in fields.items()) + b"}"
+    base = {"content-type": "application/json", "accept": "text/event-stream" if request.is_streamed else "application/json"}
+    return EncodedRequest(PATH, body, join_headers(base, request.settings.extra_headers), tuple(warnings))
+
+
+def _each(fields: Mapping[str, JSON]) -> dict[str, bytes]:
+    return {key: dumps(value) for key, value in fields.items()}
+
+
+class _Messages:
+    """Puts the encoded messages of a history in a row."""
+
+    def __init__(self, profile: Profile, cache: EncodingCache) -> None:
+        self.profile = profile
+        self.cache = cache
+        self.wire: list[bytes] = []
+        self.warnings: list[Warning] = []
+        self._is_after_tool = False
+
+    def add_all(self, request: Request) -> None:
+        history = pair(request.messages, self.profile)
+        for stray in history.strays:
+            self._warn(stray.index, (Note(stray.part, stray.why),))
+        turns: Iterable[Turn] = history.turns
+        if not self.profile.supports_several_system_messages:
+            turns = self._system_first(history.turns)
+        for turn in turns:
+            self._turn(turn)
+
+    def _system_first(self, turns: tuple[Turn, ...]) -> list[Turn]:
+        system = [turn for turn in turns if isinstance(turn.message, SystemMessage)]
+        text = "\n\n".join(turn.message.text for turn in system if turn.message.text)
+        if text:
+            fragment = encode_system(text, system[0].message.name, self.profile)
+            self._warn(system[0].index, fragment.notes)
+            self.wire.append(fragment.body)
+        return [turn for turn in turns if not isinstance(turn.message, SystemMessage)]
+
+    def _turn(self, turn: Turn) -> None:
+        key = tuple(paired.wire_id for paired in turn.calls)
+        fragment = self.cache.find(turn.message, self.profile, key)
+        if fragment is None:
+            fragment = self.cache.store(turn.message, self.profile, key, encode_message(turn.message, self.profile, turn.calls))
+        self._warn(turn.index, fragment.notes)
+        if not fragment.body:
+            return
+        if turn.message.role == "user":
+            self._bridge()
+        self.wire.append(fragment.body)
+        self._is_after_tool = False
+        if turn.calls:
+            self._results(turn)
+
+    def _results(self, turn: Turn) -> None:
+        follow: list[bytes] = []
+        for paired in turn.calls:
+            fragment = self._result(paired)
+            self._warn(turn.index, fragment.notes)
+            self.wire.append(fragment.body)
+            follow += fragment.follow
+        self._is_after_tool = True
+        if follow:
+            self._bridge()
+            self.wire.append(b'{"role":"user","content":[' + b",".join(follow) + b"]}")
+
+    def _result(self, paired: PairedCall) -> Fragment:
+        if paired.result is None:
+            return encode_result(NOT_RUN, paired.wire_id, paired.call, self.profile)
+        key = (paired.wire_id, paired.call.name)
+        fragment = self.cache.find(paired.result, self.profile, key)
+        if fragment is None:
+            encoded = encode_result(paired.result, paired.wire_id, paired.call, self.profile)
+            fragment = self.cache.store(paired.result, self.profile, key, encoded)
+        return fragment
+
+    def _bridge(self) -> None:
+        if self._is_after_tool and self.profile.needs_assistant_after_tool:
+            self.wire.append(_BRIDGE)
+        self._is_after_tool = False
+
+    def _warn(self, index: int, notes: Iterable[Note]) -> None:
+        for note in notes:
+            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
+            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
