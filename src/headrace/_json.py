@@ -2,7 +2,7 @@
 
 The rule of this file: whatever a peer sends, the only exception that leaves is `JSONError`; what is
 accepted is finite, at most `MAX_DEPTH` levels deep, and can be written again. msgspec does the work;
-what it refuses although it is nearly JSON (a lone surrogate such as a bare `\\ud83d`) goes to the standard
+what it refuses although it is nearly JSON (such as the escape of half a surrogate pair) goes to the standard
 library, and the caller is told.
 """
 
@@ -40,22 +40,19 @@ class JSONError(ValueError):
     """The text is not JSON, or holds what JSON cannot (too deep, out of range)."""
 
 
-class _Frozen:
-    """What a frozen container says to those who would change it."""
-
-    __slots__ = ()
-
-    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
-        message = f"this {type(self).__name__} belongs to a message and cannot be changed; copy it with thaw() or dict()/list()"
-        raise TypeError(message)
+def _refusal(value: object, *_args: object, **_kwargs: object) -> NoReturn:
+    raise TypeError(f"this {type(value).__name__} belongs to a message and cannot be changed; copy it with thaw() or dict()/list()")
 
 
-class FrozenDict(_Frozen, dict[str, Any]):
+_refuse: Final[Any] = _refusal  # it stands in for methods of many signatures
+
+
+class FrozenDict(dict[str, Any]):
     """A dictionary that cannot be changed; equal to a plain one with the same items."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _Frozen._refuse
-    clear = pop = popitem = setdefault = update = _Frozen._refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -67,12 +64,12 @@ class FrozenDict(_Frozen, dict[str, Any]):
         return (FrozenDict, (dict(self),))
 
 
-class FrozenList(_Frozen, list[Any]):
+class FrozenList(list[Any]):
     """A list that cannot be changed; equal to a plain one with the same items."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _Frozen._refuse
-    append = extend = insert = remove = pop = clear = sort = reverse = _Frozen._refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))

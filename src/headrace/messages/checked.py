@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -25,23 +25,24 @@ _QUOTED: Final = re.compile(r"'(\w+)'$")
 class CheckedMeta(msgspec.StructMeta):
     """Checks the types of what people make; a class may offer `_prepare` to take friendlier arguments than its fields."""
 
-    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:
+    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:  # noqa: N805 - a metaclass, which ruff cannot see
         """Make a value from what a person wrote.
 
         Raises:
             UsageError: an argument is missing, unknown or of a wrong type; the error names it.
         """
-        prepare = getattr(cls, "_prepare", None)
+        kind: Any = cls
+        prepare = getattr(kind, "_prepare", None)
         if prepare is not None:
             fields = prepare(*args, **fields)
             args = ()
         try:
-            value: Any = msgspec.StructMeta.__call__(cast("Any", cls), *args, **fields)
+            value: Any = msgspec.StructMeta.__call__(kind, *args, **fields)
         except TypeError as error:
             named = _QUOTED.search(str(error))
-            place = f"{cls.__name__}.{named[1]}" if named else cls.__name__
+            place = f"{kind.__name__}.{named[1]}" if named else kind.__name__
             raise UsageError(f"{place}: {error}", argument=place) from error
-        return cast("T", convert_checked(msgspec.structs.asdict(value), cls, cls.__name__))
+        return convert_checked(msgspec.structs.asdict(value), cls, kind.__name__)
 
 
 def convert_checked(fields: dict[str, Any], kind: type[T], root: str) -> T:

@@ -79,10 +79,10 @@ def decide(words: Sequence[tuple[str, FinishReason]], *, has_calls: bool, is_end
     if reason in _DECISIVE or reason == "other":
         return Finish(reason, raw, tuple(codes))
     if has_calls:
-        raw = next((word for word, meaning in words if meaning == "tool_calls"), raw)
-        if neutral(raw) != "tool_calls":
+        tool_word = next((word for word, meaning in words if meaning == "tool_calls"), None)
+        if tool_word is None:
             codes.append("finish_reason_mismatch")
-        return Finish("tool_calls", raw, tuple(codes))
+        return Finish("tool_calls", tool_word or raw, tuple(codes))
     if reason == "tool_calls":
         codes.append("finish_without_tool_calls")
     return Finish(reason, raw, tuple(codes))

@@ -7,15 +7,18 @@ is decoded. Constructors that people call stamp an id and a time; `assemble`, wh
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 
-from headrace._json import EMPTY, JSON, freeze
+from headrace._json import EMPTY, JSON, check_text, freeze
 from headrace.errors import UsageError
+from headrace.messages.checked import convert_checked
+from headrace.messages.fields import AssistantFields, Content, GenerateReason, MessageFields, Origin, Role, Timing, ToolFields, utc
 from headrace.messages.finish import FinishReason
+from headrace.messages.json_form import MessageReader, to_dict, to_json
 from headrace.messages.parts import (
     JsonPart,
     MediaPart,
@@ -33,41 +36,32 @@ from headrace.messages.structured import convert
 from headrace.messages.usage import Usage
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 
-Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
-Origin: TypeAlias = Literal["user", "model", "tool", "framework"]
-GenerateReason: TypeAlias = Literal[
-    "completed", "tool_calls", "structured_output", "awaiting_approval", "awaiting_external", "all_denied", "interrupted",
-    "max_rounds", "limit", "stopped", "length", "content_filter", "error",
+__all__ = [  # the words of `fields.py` belong to messages, so they can be had here too
+    "ROLES", "AssistantMessage", "GenerateReason", "Message", "Origin", "Role", "SystemMessage", "Timing", "ToolMessage", "UserMessage",
 ]  # fmt: skip
+
 P = TypeVar("P", bound=Part)
 T = TypeVar("T")
-
-
-class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How long a model call took, in seconds from sending the request.
-
-    Attributes:
-        first_chunk_s: until the first chunk, or None if none came.
-        total_s: until the end, or None if unknown.
-    """
-
-    first_chunk_s: float | None = None
-    total_s: float | None = None
+_NOTHING: Final[tuple[()]] = ()
 
 
 class MessageMeta(msgspec.StructMeta):
     """Gives messages the constructor that people call; decoding and `assemble` do not come by here."""
 
-    def __call__(cls, content: object = (), /, **fields: Any) -> Any:
-        """Make a message: the content as the one positional argument, all else by keyword."""
-        kind = cast("type[Message]", cls)
+    def __call__(cls: type[T], content: object = _NOTHING, /, **fields: Any) -> T:  # noqa: N805 - a metaclass, which ruff cannot see
+        """Make a message: the content as the one positional argument, all else by keyword.
+
+        Raises:
+            UsageError: the content is no JSON, the role may not carry it, or a field is unknown or of a wrong type.
+        """
+        kind: Any = cls
         if kind is Message:
             raise UsageError("Message is the base class: use Message.of(role, …) or a class of one role", argument="role")
         if "parts" in fields:
-            if content != ():
-                raise UsageError(f"{cls.__name__} got its parts twice", argument="parts")
+            if content is not _NOTHING:
+                raise UsageError(f"{kind.__name__} got its parts twice", argument="parts")
             content = fields.pop("parts")
-        return kind._make(content, fields)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return cast("T", kind._make(content, fields))
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role", metaclass=MessageMeta):
@@ -94,6 +88,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
     _ROLE: ClassVar[Role]
     _ORIGIN: ClassVar[Origin] = "user"
     _ALLOWED: ClassVar[tuple[type[Any], ...] | None] = None
+    _JSON: ClassVar[tuple[str, ...]] = ()
+    _TEXT: ClassVar[tuple[str, ...]] = ("id", "name", "reminder_kind")
 
     @staticmethod
     def of(role: str, content: object = (), /, **fields: Any) -> Message:
@@ -105,7 +101,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
         kind = ROLES.get(role)
         if kind is None:
             raise UsageError(f"there is no role {role!r}; the roles are {', '.join(ROLES)}", argument="role")
-        return cast("Message", kind(content, **fields))
+        return cast("Message", cast("Any", kind)(content, **fields))
 
     @classmethod
     def assemble(cls, parts: Sequence[Part] = (), **fields: Any) -> Self:
@@ -123,26 +119,32 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
     def _checked(cls, parts: tuple[Part, ...], fields: dict[str, Any]) -> Self:
         unknown = set(fields) - set(cls.__struct_fields__)
         if unknown:
-            raise UsageError(f"{cls.__name__} has no field {sorted(unknown)[0]!r}", argument=sorted(unknown)[0])
-        try:
-            message = cls.assemble(parts, **fields)
-            msgspec.convert(msgspec.structs.asdict(message) | {"parts": (), "metadata": {}}, type=cls)
-        except (msgspec.ValidationError, TypeError) as error:
-            raise UsageError(f"{cls.__name__}: {error}", argument=cls.__name__) from error
-        return message
+            raise UsageError(f"{cls.__name__} has no field {min(unknown)!r}", argument=min(unknown))
+        if fields.get("metadata", EMPTY) is None:
+            fields["metadata"] = EMPTY
+        for name in ("metadata", *cls._JSON):
+            if fields.get(name) is not None:
+                fields[name] = freeze(fields[name], name)
+        if isinstance(fields.get("created_at"), datetime):
+            fields["created_at"] = utc(fields["created_at"])
+        checked = convert_checked({**fields, "parts": ()}, cls, cls.__name__)
+        return cls.assemble(parts, **{name: getattr(checked, name) for name in fields})
 
     def __post_init__(self) -> None:
         """Freeze what could be changed from outside, and check which parts the role may carry."""
         kind = type(self)
         if self.metadata is not EMPTY:
-            metadata = freeze({} if self.metadata is None else self.metadata, "metadata")  # pyright: ignore[reportUnnecessaryComparison]
-            if not isinstance(metadata, dict):
-                raise UsageError("metadata is no mapping", argument="metadata")
-            msgspec.structs.force_setattr(self, "metadata", metadata)
+            msgspec.structs.force_setattr(self, "metadata", freeze(self.metadata, "metadata"))
         if self.created_at is not None:
-            if self.created_at.tzinfo is None:
-                raise UsageError(f"created_at is {self.created_at!r} without a time zone; give one in UTC", argument="created_at")
-            msgspec.structs.force_setattr(self, "created_at", self.created_at.astimezone(UTC))
+            msgspec.structs.force_setattr(self, "created_at", utc(self.created_at))
+        for field in kind._JSON:
+            value: JSON = getattr(self, field)
+            if value is not None:
+                msgspec.structs.force_setattr(self, field, freeze(value, field))
+        for field in kind._TEXT:
+            text = getattr(self, field)
+            if isinstance(text, str):
+                check_text(text, field)
         for n, part in enumerate(self.parts):
             if not kind._may_carry(part):
                 raise UsageError(f"parts[{n}]: a {kind._ROLE} message cannot carry a {type(part).__name__}", argument=f"parts[{n}]")
@@ -205,8 +207,12 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
         """Whether the message holds structured output."""
         return getattr(self, "structured_output", None) is not None
 
-    def structured(self, target: type[T] = dict) -> T:  # type: ignore[assignment] # pyright: ignore[reportInvalidTypeVarUse]
-        """Return the structured output as a type: a pydantic model, dataclass, TypedDict, msgspec Struct or dict.
+    @overload
+    def structured(self) -> dict[str, Any]: ...
+    @overload
+    def structured(self, target: type[T]) -> T: ...
+    def structured(self, target: Any = dict) -> Any:
+        """Return the structured output as a type, in a copy: a pydantic model, dataclass, TypedDict, msgspec Struct or dict.
 
         Raises:
             NoStructuredOutputError: there is none.
@@ -223,6 +229,34 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
         fields = {name: getattr(self, name) for name in self.__struct_fields__} | changes
         return self._checked(parts_of(fields.pop("parts"), "parts"), fields)
 
+    def to_json(self) -> bytes:
+        """Return the message as compact JSON; `from_json` gives an equal message."""
+        return to_json(self)
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return the message as plain dictionaries and lists, ready for any JSON encoder; the caller may change them."""
+        return to_dict(self)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """Read a message of this class (`Message` itself: of any role) from JSON. Nothing is stamped: an id that is missing stays None.
+
+        Raises:
+            UsageError: it is no such message; the error names the path, such as `message.parts[0].text`.
+        """
+        return cls._expect(READER.read(data))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSON]) -> Self:
+        """Like `from_json`, from dictionaries and lists."""
+        return cls._expect(READER.one_from(data))
+
+    @classmethod
+    def _expect(cls, message: Message) -> Self:
+        if not isinstance(message, cls):
+            raise UsageError(f"message.role is {message.role!r}, but {cls.__name__} was asked to read it", argument="message.role")
+        return message
+
 
 class SystemMessage(Message, frozen=True, tag="system", kw_only=True):
     """Instructions to the model; text only."""
@@ -230,12 +264,22 @@ class SystemMessage(Message, frozen=True, tag="system", kw_only=True):
     _ROLE = "system"
     _ALLOWED = (TextPart,)
 
+    if TYPE_CHECKING:  # what `MessageMeta` takes
+
+        def __init__(self, content: Content = (), /, **fields: Unpack[MessageFields]) -> None:
+            """Take the content, and the other fields by keyword."""
+
 
 class UserMessage(Message, frozen=True, tag="user", kw_only=True):
     """What a person (or a program in their place) says: text, media, JSON."""
 
     _ROLE = "user"
     _ALLOWED = (TextPart, MediaPart, JsonPart, OpaquePart)
+
+    if TYPE_CHECKING:  # what `MessageMeta` takes
+
+        def __init__(self, content: Content = (), /, **fields: Unpack[MessageFields]) -> None:
+            """Take the content, and the other fields by keyword."""
 
 
 class AssistantMessage(Message, frozen=True, tag="assistant", kw_only=True, omit_defaults=True):
@@ -275,21 +319,19 @@ class AssistantMessage(Message, frozen=True, tag="assistant", kw_only=True, omit
 
     _ROLE = "assistant"
     _ORIGIN = "model"
+    _JSON = ("structured_output", "parsed", "logprobs")
+    _TEXT = ("id", "name", "reminder_kind", "model", "provider", "run_id", "finish_reason_raw")
 
-    def __post_init__(self) -> None:
-        """Freeze the JSON fields as well."""
-        Message.__post_init__(self)
-        for field in ("structured_output", "parsed", "logprobs"):
-            value: JSON = getattr(self, field)
-            if value is not None:
-                msgspec.structs.force_setattr(self, field, freeze(value, field))
+    if TYPE_CHECKING:  # what `MessageMeta` takes
+
+        def __init__(self, content: Content = (), /, **fields: Unpack[AssistantFields]) -> None:
+            """Take the content, and the other fields by keyword."""
 
     @classmethod
-    def _make(cls, content: object, fields: dict[str, Any]) -> Self:
-        usage = fields.get("usage")
-        if usage is not None:
-            fields["usage"] = Usage.of(usage)
-        return super()._make(content, fields)
+    def _checked(cls, parts: tuple[Part, ...], fields: dict[str, Any]) -> Self:
+        if fields.get("usage") is not None:
+            fields["usage"] = Usage.of(fields["usage"])
+        return super()._checked(parts, fields)
 
     @classmethod
     def _may_carry(cls, part: Part) -> bool:
@@ -309,17 +351,23 @@ class ToolMessage(Message, frozen=True, tag="tool", kw_only=True):
     _ORIGIN = "tool"
     _ALLOWED = (ToolResultPart, OpaquePart)
 
+    if TYPE_CHECKING:  # what `MessageMeta` takes
+
+        def __init__(self, content: Content = (), /, **fields: Unpack[ToolFields]) -> None:
+            """Take the content, and the other fields by keyword."""
+
     @classmethod
     def _make(cls, content: object, fields: dict[str, Any]) -> Self:
-        call_id, name = fields.pop("call_id", None), fields.pop("name", None)
-        state: ResultState = fields.pop("state", "success")
+        call_id, state = fields.pop("call_id", None), fields.pop("state", None)
         parts = parts_of(content)
-        if all(isinstance(part, (ToolResultPart, OpaquePart)) for part in parts) and parts and call_id is None:
-            return super()._make(parts, fields | {"name": name})
+        is_results = bool(parts) and all(isinstance(part, (ToolResultPart, OpaquePart)) for part in parts)
+        if is_results and call_id is None and state is None:
+            return super()._make(parts, fields)
         if not isinstance(call_id, str):
             raise UsageError("ToolMessage needs call_id=…, the id of the call it answers", argument="call_id")
-        result = ToolResultPart(call_id=call_id, name=name or "", parts=parts, state=state)
-        return super()._make((result,), fields | {"name": name})
+        name = fields.get("name")
+        result = ToolResultPart(call_id=call_id, name=name or "", parts=parts, state=cast("ResultState", state or "success"))
+        return super()._make((result,), fields)
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
@@ -327,8 +375,16 @@ class ToolMessage(Message, frozen=True, tag="tool", kw_only=True):
         return self.parts_of(ToolResultPart)
 
 
-ROLES: dict[str, type[Message]] = {"system": SystemMessage, "user": UserMessage, "assistant": AssistantMessage, "tool": ToolMessage}
+ROLES: Final[dict[str, type[Message]]] = {
+    "system": SystemMessage,
+    "user": UserMessage,
+    "assistant": AssistantMessage,
+    "tool": ToolMessage,
+}
 """Every message class by its `role` in JSON."""
+
+READER: Final = MessageReader(ROLES)
+"""Reads a message of any role from JSON."""
 
 
 def _rebuild(kind: type[Message], fields: dict[str, Any]) -> Message:

@@ -7,68 +7,27 @@ provider sent along without our understanding it stays in `provider_data` (and i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
-from headrace._json import EMPTY, JSON, JSONError, check_text, dumps_text, freeze, loads
+from headrace._json import EMPTY, JSON, check_text, dumps_text, freeze
 from headrace.errors import UsageError
+from headrace.messages.checked import located, moved
+from headrace.messages.part_base import PartBase, object_or_none
 
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
 CallKind: TypeAlias = Literal["function", "custom", "provider"]
+P = TypeVar("P")
 ResultState: TypeAlias = Literal["success", "error", "denied", "interrupted", "timed_out", "not_run", "in_doubt"]
 
 
-class PartMeta(msgspec.StructMeta):
-    """Lets people make parts with friendlier arguments than the stored fields; decoding does not come by here."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make a part from what a person wrote."""
-        prepare = getattr(cls, "_prepare", None)
-        if prepare is not None:
-            kwargs = prepare(*args, **kwargs)
-            args = ()
-        try:
-            return super().__call__(*args, **kwargs)
-        except TypeError as error:
-            raise UsageError(f"{cls.__name__}: {error}") from error
-
-
-class _Part(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", metaclass=PartMeta):
-    """What all parts share: JSON fields are frozen, texts can be written as UTF-8."""
-
-    _JSON: ClassVar[tuple[str, ...]] = ("provider_data",)
-    _TEXT: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        """Copy and freeze what could be changed from outside."""
-        name = type(self).__name__
-        for field in self._JSON:
-            value = getattr(self, field)
-            if value is not EMPTY and value is not None:
-                frozen = freeze(value, f"{name}.{field}")
-                msgspec.structs.force_setattr(self, field, tuple(frozen) if isinstance(value, tuple) else frozen)
-        for field in self._TEXT:
-            text = getattr(self, field)
-            if not isinstance(text, str):
-                raise UsageError(f"{name}.{field} is a {type(text).__name__}, not text", argument=field)
-            check_text(text, f"{name}.{field}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by fields; the friendly constructor is not the stored form."""
-        return (_rebuild, (type(self), msgspec.structs.astuple(self)))
-
-
-def _rebuild(kind: type[_Part], values: tuple[Any, ...]) -> _Part:
-    return make(kind, **dict(zip(kind.__struct_fields__, values, strict=True)))
-
-
-def make(kind: type[Any], /, **fields: Any) -> Any:
+def make(kind: type[P], /, **fields: Any) -> P:
     """Make a part from its stored fields, as decoders and the fold do: nothing is derived or filled in."""
-    return msgspec.StructMeta.__call__(kind, **fields)
+    return cast("P", msgspec.StructMeta.__call__(cast("Any", kind), **fields))
 
 
-class TextPart(_Part, frozen=True, tag="text"):
+class TextPart(PartBase, frozen=True, tag="text"):
     """Text for the reader.
 
     Attributes:
@@ -81,11 +40,11 @@ class TextPart(_Part, frozen=True, tag="text"):
     citations: tuple[Any, ...] = ()
     provider_data: dict[str, Any] = EMPTY
 
-    _JSON = ("citations", "provider_data")
+    _LISTS = ("citations",)
     _TEXT = ("text",)
 
 
-class ReasoningPart(_Part, frozen=True, tag="reasoning"):
+class ReasoningPart(PartBase, frozen=True, tag="reasoning"):
     """The model's thinking.
 
     Attributes:
@@ -102,11 +61,11 @@ class ReasoningPart(_Part, frozen=True, tag="reasoning"):
     details: tuple[Any, ...] = ()
     provider_data: dict[str, Any] = EMPTY
 
-    _JSON = ("details", "provider_data")
-    _TEXT = ("text",)
+    _LISTS = ("details",)
+    _TEXT = ("text", "signature", "encrypted")
 
 
-class RefusalPart(_Part, frozen=True, tag="refusal"):
+class RefusalPart(PartBase, frozen=True, tag="refusal"):
     """The model's words for not answering."""
 
     text: str
@@ -115,7 +74,7 @@ class RefusalPart(_Part, frozen=True, tag="refusal"):
     _TEXT = ("text",)
 
 
-class ToolCallPart(_Part, frozen=True, tag="tool_call", kw_only=True):
+class ToolCallPart(PartBase, frozen=True, tag="tool_call", kw_only=True):
     """A tool call that the client has to run.
 
     Made by hand, `arguments` may be a dictionary or JSON text (default `{}`), and `parsed` and `runnable` follow from it.
@@ -145,26 +104,52 @@ class ToolCallPart(_Part, frozen=True, tag="tool_call", kw_only=True):
     _JSON = ("parsed", "provider_data")
     _TEXT = ("id", "name", "arguments")
 
+    if TYPE_CHECKING:  # what `_prepare` takes
+
+        def __init__(
+            self,
+            *,
+            id: str = "",  # noqa: A002 - the field's word
+            name: str = "",
+            kind: CallKind = "function",
+            arguments: str | Mapping[str, Any] = "{}",
+            parsed: Mapping[str, Any] | None = None,
+            runnable: bool = False,
+            index: int | None = None,
+            id_made_up: bool = False,
+            provider_data: Mapping[str, Any] = EMPTY,
+        ) -> None:
+            """Take the fields by keyword; `parsed` and `runnable` follow from `arguments`."""
+
     @staticmethod
     def _prepare(*args: Any, **fields: Any) -> dict[str, Any]:
         if args:
             raise UsageError("ToolCallPart takes keywords only: id, name, arguments, …", argument="ToolCallPart")
+        if fields.get("parsed") is not None:
+            fields["parsed"] = freeze(fields["parsed"], "ToolCallPart.parsed")
+            fields.setdefault("arguments", fields["parsed"])
         arguments = fields.get("arguments", "{}")
+        is_custom = fields.get("kind") == "custom"
         if isinstance(arguments, Mapping):
-            fields["parsed"] = freeze(arguments, "ToolCallPart.arguments")  # pyright: ignore[reportUnknownArgumentType]
-            fields["arguments"] = dumps_text(fields["parsed"])
-        elif "parsed" not in fields and isinstance(arguments, str) and fields.get("kind", "function") != "custom":
-            try:
-                value = loads(arguments)
-            except JSONError:
-                value = None
-            fields["parsed"] = value if isinstance(value, dict) else None
-        has_arguments = fields.get("parsed") is not None or fields.get("kind") == "custom"
-        fields.setdefault("runnable", bool(fields.get("name")) and has_arguments)
+            frozen = freeze(cast("Any", arguments), "ToolCallPart.arguments")
+            fields["arguments"] = dumps_text(frozen)
+            fields.setdefault("parsed", frozen)
+        elif "parsed" not in fields and isinstance(arguments, str) and not is_custom:
+            fields["parsed"] = object_or_none(arguments)
+        can_run = bool(fields.get("name")) and (is_custom or fields.get("parsed") is not None)
+        if fields.setdefault("runnable", can_run) is True and not can_run:
+            place = "ToolCallPart.runnable"
+            raise UsageError(f"{place} is True, but a call without a name or without an object of arguments cannot run", argument=place)
         return fields
 
+    def __post_init__(self) -> None:
+        """Freeze, and never let a call be runnable that has no name or no arguments, whoever made it."""
+        PartBase.__post_init__(self)
+        if self.runnable and not (self.name and (self.parsed is not None or self.kind == "custom")):
+            msgspec.structs.force_setattr(self, "runnable", False)
 
-class MediaPart(_Part, frozen=True, tag="media", kw_only=True):
+
+class MediaPart(PartBase, frozen=True, tag="media", kw_only=True):
     """An image, a sound, a video or a document; exactly one of `url`, `data` and `file_id` is set.
 
     Attributes:
@@ -187,18 +172,18 @@ class MediaPart(_Part, frozen=True, tag="media", kw_only=True):
     transcript: str | None = None
     provider_data: dict[str, Any] = EMPTY
 
+    _TEXT = ("kind", "url", "file_id", "media_type", "name", "transcript")
+
     def __post_init__(self) -> None:
         """Check that there is exactly one source."""
-        _Part.__post_init__(self)
-        if self.kind not in ("image", "audio", "video", "document"):
-            raise UsageError(f"MediaPart.kind is {self.kind!r}; it is image, audio, video or document", argument="kind")
+        PartBase.__post_init__(self)
         if sum(source is not None for source in (self.url, self.data, self.file_id)) != 1:
-            raise UsageError("MediaPart needs exactly one of url, data and file_id", argument="url")
-        if self.data is not None and not isinstance(self.data, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"MediaPart.data is a {type(self.data).__name__}, not bytes", argument="data")
+            raise UsageError("MediaPart.url: exactly one of url, data and file_id is needed", argument="MediaPart.url")
+        if isinstance(self.data, (bytearray, memoryview)):
+            msgspec.structs.force_setattr(self, "data", bytes(self.data))
 
 
-class JsonPart(_Part, frozen=True, tag="json"):
+class JsonPart(PartBase, frozen=True, tag="json"):
     """A JSON value as content."""
 
     value: Any
@@ -207,7 +192,7 @@ class JsonPart(_Part, frozen=True, tag="json"):
     _JSON = ("value", "provider_data")
 
 
-class ProviderToolPart(_Part, frozen=True, tag="provider_tool", kw_only=True):
+class ProviderToolPart(PartBase, frozen=True, tag="provider_tool", kw_only=True):
     """A tool call that the provider ran itself, and its result.
 
     Attributes:
@@ -229,26 +214,45 @@ class ProviderToolPart(_Part, frozen=True, tag="provider_tool", kw_only=True):
     provider_data: dict[str, Any] = EMPTY
 
     _JSON = ("parsed", "result", "provider_data")
-    _TEXT = ("name", "arguments")
+    _TEXT = ("id", "name", "arguments", "provider")
 
 
-class ProviderItem(_Part, frozen=True, tag="provider_item", kw_only=True):
+class ProviderItem(PartBase, frozen=True, tag="provider_item", kw_only=True):
     """A whole item that we do not understand: kept as the bytes that came, and sent back to the provider it came from."""
 
     provider: str
     protocol: str
     raw: bytes
 
+    _JSON = ()
+    _TEXT = ("provider", "protocol")
 
-class OpaquePart(_Part, frozen=True, tag="opaque"):
-    """A part of a type that this version does not know; written back unchanged."""
+    def __post_init__(self) -> None:
+        """Take a copy of bytes that could change."""
+        PartBase.__post_init__(self)
+        if isinstance(self.raw, (bytearray, memoryview)):
+            msgspec.structs.force_setattr(self, "raw", bytes(self.raw))
+
+
+class OpaquePart(PartBase, frozen=True, tag="opaque"):
+    """A part of a type that this version does not know; written back unchanged.
+
+    Attributes:
+        raw: the whole part as it came, its `type` included.
+    """
 
     raw: dict[str, Any]
 
     _JSON = ("raw",)
 
+    def __post_init__(self) -> None:
+        """Check that it can be told apart when it is read again."""
+        PartBase.__post_init__(self)
+        if not isinstance(self.raw, dict) or not isinstance(self.raw.get("type"), str):
+            raise UsageError("OpaquePart.raw has no type; any other JSON value is a JsonPart", argument="OpaquePart.raw")
 
-class ToolResultPart(_Part, frozen=True, tag="tool_result", kw_only=True):
+
+class ToolResultPart(PartBase, frozen=True, tag="tool_result", kw_only=True):
     """What a tool gave back for one call.
 
     Attributes:
@@ -268,6 +272,19 @@ class ToolResultPart(_Part, frozen=True, tag="tool_result", kw_only=True):
     _JSON = ("metadata",)
     _TEXT = ("call_id", "name")
 
+    if TYPE_CHECKING:  # what `_prepare` takes
+
+        def __init__(
+            self,
+            *,
+            call_id: str,
+            name: str = "",
+            parts: Part | str | Mapping[str, Any] | Sequence[Any] | float | None = (),
+            state: ResultState = "success",
+            metadata: Mapping[str, Any] = EMPTY,
+        ) -> None:
+            """Take the fields by keyword; `parts` as `parts_of` takes them."""
+
     @staticmethod
     def _prepare(*args: Any, **fields: Any) -> dict[str, Any]:
         if args:
@@ -276,11 +293,12 @@ class ToolResultPart(_Part, frozen=True, tag="tool_result", kw_only=True):
         return fields
 
     def __post_init__(self) -> None:
-        """Check that results do not nest."""
-        _Part.__post_init__(self)
+        """Check that the content is what a tool can give."""
+        PartBase.__post_init__(self)
         for n, part in enumerate(self.parts):
-            if isinstance(part, (ToolResultPart, ToolCallPart, ProviderToolPart)):
-                raise UsageError(f"ToolResultPart.parts[{n}] is a {type(part).__name__}; results hold text, media and JSON", argument="parts")
+            if not isinstance(part, (TextPart, MediaPart, JsonPart, ProviderItem, OpaquePart)):
+                place = f"ToolResultPart.parts[{n}]"
+                raise UsageError(f"{place} is a {type(part).__name__}; results hold text, media and JSON", argument=place)
 
     @property
     def text(self) -> str:
@@ -289,20 +307,18 @@ class ToolResultPart(_Part, frozen=True, tag="tool_result", kw_only=True):
 
 
 Part: TypeAlias = (
-    TextPart | ReasoningPart | RefusalPart | ToolCallPart | ToolResultPart | MediaPart | JsonPart | ProviderToolPart | ProviderItem | OpaquePart
+    TextPart
+    | ReasoningPart
+    | RefusalPart
+    | ToolCallPart
+    | ToolResultPart
+    | MediaPart
+    | JsonPart
+    | ProviderToolPart
+    | ProviderItem
+    | OpaquePart
 )
-PART_TYPES: Final[dict[str, type[_Part]]] = {
-    "text": TextPart,
-    "reasoning": ReasoningPart,
-    "refusal": RefusalPart,
-    "tool_call": ToolCallPart,
-    "tool_result": ToolResultPart,
-    "media": MediaPart,
-    "json": JsonPart,
-    "provider_tool": ProviderToolPart,
-    "provider_item": ProviderItem,
-    "opaque": OpaquePart,
-}
+PART_TYPES: Final[dict[str, type[PartBase]]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Part)}
 """Every part class by its `type` in JSON."""
 
 
@@ -311,6 +327,7 @@ def parts_of(content: object, path: str = "content") -> tuple[Part, ...]:
 
     Args:
         content: None, a text, a part, a part's dictionary, any JSON value (kept as a `JsonPart`), or a list of these.
+            A dictionary whose `type` is text is a part's dictionary.
         path: what to call the content in an error.
 
     Raises:
@@ -320,47 +337,59 @@ def parts_of(content: object, path: str = "content") -> tuple[Part, ...]:
         return ()
     if isinstance(content, str):
         return (TextPart(check_text(content, path)),) if content else ()
-    if isinstance(content, Sequence) and not isinstance(content, (bytes, bytearray, memoryview)):
-        return tuple(_part_of(item, f"{path}[{n}]") for n, item in enumerate(content))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(content, (list, tuple)):
+        return tuple(_part_of(item, f"{path}[{n}]") for n, item in enumerate(cast("Sequence[object]", content)))
     return (_part_of(content, path),)
 
 
 def _part_of(value: object, path: str) -> Part:
-    if isinstance(value, _Part):
-        return value  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+    if isinstance(value, PartBase):
+        return cast("Part", value)
     if isinstance(value, str):
         return TextPart(check_text(value, path))
     frozen: JSON = freeze(value, path)
-    kind = frozen.get("type") if isinstance(frozen, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if isinstance(kind, str):
-        return part_from_json(frozen, path)  # pyright: ignore[reportUnknownArgumentType]
-    return JsonPart(frozen)
+    is_part = isinstance(frozen, dict) and isinstance(cast("dict[str, Any]", frozen).get("type"), str)
+    return part_from_json(frozen, path) if is_part else make(JsonPart, value=frozen)
 
 
-def part_from_json(value: dict[str, Any], path: str) -> Part:
+def part_from_json(value: JSON, path: str) -> Part:
     """Read a part's dictionary; a type that this version does not know becomes an `OpaquePart`.
 
     Raises:
-        UsageError: a known type with wrong fields; the error names the path.
+        UsageError: no dictionary, no type, or a known type with wrong fields; the error names the path.
     """
-    kind = value.get("type")
+    if not isinstance(value, dict):
+        raise UsageError(f"{path} is a {type(value).__name__}, not a part", argument=path)
+    form = cast("dict[str, Any]", value)
+    kind = form.get("type")
     if not isinstance(kind, str):
-        raise UsageError(f"{path} has no type", argument=path)
+        raise UsageError(f"{path}.type is {kind!r}, not the name of a part's type", argument=f"{path}.type")
     known = PART_TYPES.get(kind)
     if known is None or known is OpaquePart:
-        raw = value.get("raw")
-        return OpaquePart(raw if known is OpaquePart and isinstance(raw, dict) else value)
-    nested = value.get("parts") if known is ToolResultPart else None
-    if isinstance(nested, list):
-        value = {**value, "parts": [_tagged(item, f"{path}.parts[{n}]") for n, item in enumerate(nested)]}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return make(OpaquePart, raw=opaque_raw(form))
+    # Results are read piece by piece, since there can be unknown types in them too.
+    inner = form.get("parts") if known is ToolResultPart else None
+    if not isinstance(inner, (list, tuple)):
+        return _convert(form, known, path)
+    parts = tuple(part_from_json(item, f"{path}.parts[{n}]") for n, item in enumerate(cast("list[Any]", inner)))
+    result: Part = _convert({**form, "parts": ()}, known, path)
     try:
-        return msgspec.convert(value, type=known)  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+        return msgspec.structs.replace(result, parts=parts)
+    except UsageError as error:
+        raise moved(error, known.__name__, path) from error
+
+
+def _convert(form: dict[str, Any], kind: type[PartBase], path: str) -> Part:
+    try:
+        return cast("Part", msgspec.convert(form, type=kind))
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}", argument=path) from error
+        raise located(error, path) from error
+    except UsageError as error:
+        raise moved(error, kind.__name__, path) from error
 
 
-def _tagged(value: Any, path: str) -> Any:
-    """Wrap a nested part of an unknown type, so that the typed conversion can read it."""
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):  # pyright: ignore[reportUnknownMemberType]
-        raise UsageError(f"{path} has no type", argument=path)
-    return value if value["type"] in PART_TYPES else {"type": "opaque", "raw": value}  # pyright: ignore[reportUnknownVariableType]
+def opaque_raw(form: dict[str, Any]) -> dict[str, Any]:
+    """Return the part that a written form of an `OpaquePart` stands for: itself, or what `opaque_form` wrapped."""
+    raw = form.get("raw")
+    is_wrapped = form.get("type") == "opaque" and isinstance(raw, dict) and isinstance(cast("dict[str, Any]", raw).get("type"), str)
+    return cast("dict[str, Any]", raw) if is_wrapped else form

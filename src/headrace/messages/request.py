@@ -13,13 +13,14 @@ import msgspec
 
 from headrace._json import EMPTY, freeze
 from headrace.errors import UsageError
+from headrace.messages.checked import CheckedMeta, located
 from headrace.messages.message import Message
 
 ToolMode: TypeAlias = Literal["auto", "none", "required"]
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=CheckedMeta):
     """A tool as the model sees it.
 
     Attributes:
@@ -44,7 +45,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         msgspec.structs.force_setattr(self, "provider_data", freeze(self.provider_data, f"tool {self.name}: provider_data"))
 
 
-class NamedTool(msgspec.Struct, frozen=True):
+class NamedTool(msgspec.Struct, frozen=True, metaclass=CheckedMeta):
     """The model must call this tool."""
 
     name: str
@@ -53,7 +54,7 @@ class NamedTool(msgspec.Struct, frozen=True):
 ToolChoice: TypeAlias = ToolMode | NamedTool
 
 
-class OutputFormat(msgspec.Struct, frozen=True, kw_only=True):
+class OutputFormat(msgspec.Struct, frozen=True, kw_only=True, metaclass=CheckedMeta):
     """The answer must be JSON; with a schema, JSON of that schema.
 
     Attributes:
@@ -72,7 +73,7 @@ class OutputFormat(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "schema", freeze(self.schema, "output schema"))
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=CheckedMeta):
     """How to generate; None leaves a thing to the provider.
 
     Attributes:
@@ -126,7 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         try:
             return msgspec.convert(dict(value), type=cls)
         except msgspec.ValidationError as error:
-            raise UsageError(f"settings: {error}", argument="settings") from error
+            raise located(error, "settings") from error
 
     def updated(self, later: Settings) -> Settings:
         """Return these settings with what `later` says on top; open fields are joined by key."""
@@ -159,3 +160,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     output: OutputFormat | None = None
     settings: Settings = _DEFAULTS
     is_streamed: bool = True
+
+    def __post_init__(self) -> None:
+        """Take lists as tuples, and check that messages and tools are such."""
+        for field, kind in (("messages", Message), ("tools", ToolSpec)):
+            values: tuple[object, ...] = tuple(getattr(self, field))
+            for n, value in enumerate(values):
+                if not isinstance(value, kind):
+                    place = f"{field}[{n}]"
+                    raise UsageError(f"{place} is a {type(value).__name__}, not a {kind.__name__}", argument=place)
+            msgspec.structs.force_setattr(self, field, values)

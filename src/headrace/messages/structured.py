@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -14,7 +13,10 @@ T = TypeVar("T")
 
 
 def convert(value: JSON, target: type[T]) -> T:
-    """Return a JSON value as a type: a pydantic model, dataclass, TypedDict, msgspec Struct, or a plain type such as dict.
+    """Return a JSON value as a type, in a copy: a pydantic model, dataclass, TypedDict, msgspec Struct, dict, list[…] and so on.
+
+    Pydantic validates its own models and dataclasses, also where they lie inside other types; msgspec does the rest, strictly:
+    `"5"` is no number. What msgspec cannot describe (a union of two dataclasses) goes to pydantic as a whole.
 
     Raises:
         NoStructuredOutputError: the value is None.
@@ -24,22 +26,34 @@ def convert(value: JSON, target: type[T]) -> T:
         raise NoStructuredOutputError("this message holds no structured output")
     plain = thaw(value)
     try:
-        if hasattr(target, "model_validate"):
-            return cast("T", cast("Any", target).model_validate(plain))
-        if dataclasses.is_dataclass(target) or _is_typed_dict(target):
-            return _by_pydantic(plain, target)
-        return msgspec.convert(plain, type=target)
-    except (ValueError, TypeError) as error:  # msgspec's and pydantic's errors are ValueErrors
+        if _validator(target) is not None:
+            return cast("T", _by_pydantic(target, plain))
+        try:
+            return msgspec.convert(plain, type=target, dec_hook=_by_pydantic)
+        except TypeError:
+            return _by_adapter(target, plain)
+    except (ValueError, TypeError) as error:  # the validation errors of msgspec and of pydantic are ValueErrors
         name = getattr(target, "__name__", str(target))
         raise InvalidStructuredOutputError(f"the structured output is no {name}: {error}", argument=name) from error
 
 
-def _is_typed_dict(target: type[Any]) -> bool:
-    return isinstance(target, type) and issubclass(target, dict) and hasattr(target, "__total__")  # pyright: ignore[reportUnnecessaryIsInstance]
+def _validator(target: object) -> Any:
+    return getattr(target, "__pydantic_validator__", None)
 
 
-def _by_pydantic(value: JSON, target: type[T]) -> T:
+def _by_pydantic(target: type[Any], value: Any) -> Any:
+    validator = _validator(target)
+    if validator is None:
+        raise TypeError(f"{target.__name__} is no type that JSON converts to")
+    return validator.validate_python(value)
+
+
+def _by_adapter(target: type[T], value: JSON) -> T:
     # pydantic costs half of the import budget and is needed only here, so it loads when a caller asks for such a type.
     from pydantic import TypeAdapter  # noqa: PLC0415
+    from pydantic.errors import PydanticUserError  # noqa: PLC0415
 
-    return TypeAdapter(target).validate_python(value)
+    try:
+        return TypeAdapter(target).validate_python(value)
+    except PydanticUserError as error:
+        raise TypeError(str(error)) from error

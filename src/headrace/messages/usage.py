@@ -37,8 +37,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raw: dict[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
-        """Freeze the raw report."""
-        msgspec.structs.force_setattr(self, "raw", freeze(self.raw, "usage.raw"))
+        """Check the counts and freeze the raw report."""
+        for name in COUNTS:
+            count = getattr(self, name)
+            if count is not None and type(count) is not int:
+                raise UsageError(f"usage.{name} is {count!r}; a count is a whole number or None", argument=f"usage.{name}")
+        if self.raw is not EMPTY:
+            raw = freeze(self.raw, "usage.raw")
+            if not isinstance(raw, dict):
+                raise UsageError(f"usage.raw is a {type(self.raw).__name__}, not a mapping", argument="usage.raw")
+            msgspec.structs.force_setattr(self, "raw", raw)
 
     @classmethod
     def of(cls, value: Usage | Mapping[str, Any]) -> Usage:
@@ -49,13 +57,12 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         if isinstance(value, Usage):
             return value
+        if not isinstance(value, Mapping):
+            raise UsageError(f"usage is a {type(value).__name__}, not a Usage or a mapping of its fields", argument="usage")
         unknown = set(value) - {*COUNTS, "raw"}
         if unknown:
-            raise UsageError(f"usage has no field {sorted(unknown)[0]!r}; its fields are {', '.join(COUNTS)}", argument="usage")
-        for name in COUNTS:
-            count = value.get(name)
-            if count is not None and type(count) is not int:
-                raise UsageError(f"usage.{name} is {count!r}; a count is a whole number or None", argument=f"usage.{name}")
+            name = min(map(str, unknown))
+            raise UsageError(f"usage has no field {name!r}; its fields are {', '.join(COUNTS)}, raw", argument=f"usage.{name}")
         return cls(**value)
 
     @property
@@ -70,9 +77,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum over two calls; the raw reports do not add up and are dropped."""
-        if not isinstance(other, Usage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(**{name: _plus(getattr(self, name), getattr(other, name)) for name in COUNTS})
+        mine, theirs = self.counts(), other.counts()
+        sums: dict[str, Any] = {name: _plus(mine[name], theirs[name]) for name in COUNTS}
+        return Usage(**sums)
+
+    def __radd__(self, other: int) -> Usage:
+        """Let `sum(usages)` begin with its 0."""
+        return self if other == 0 else NotImplemented
 
     def counts(self) -> dict[str, int | None]:
         """Return the five counts as a dictionary."""

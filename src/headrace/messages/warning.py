@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from headrace._json import has_lone_surrogate, replace_surrogates
+
 CODES: Final = frozenset(
     """
     missing_tool_index reused_tool_index duplicate_tool_id changing_tool_id missing_tool_id missing_tool_name repeated_tool_name
@@ -37,3 +39,8 @@ class Warning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):  # noq
     choice: int = 0
     part: int | None = None
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        """Make the detail writable: it may quote the very text that was broken."""
+        if has_lone_surrogate(self.detail):
+            msgspec.structs.force_setattr(self, "detail", replace_surrogates(self.detail))
