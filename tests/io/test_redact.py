@@ -124,6 +124,12 @@ def test_a_known_secret_never_appears_in_any_form(secret, before, after):
     redacted = redact(text, [secret])
     assert secret not in redacted
     assert json.dumps(secret)[1:-1] not in redacted
+    assert quote(secret, safe="", errors="replace") not in redacted
+
+
+def test_a_known_secret_with_a_broken_character_is_no_problem():
+    assert redact("a broken\ud800key b", ["broken\ud800key"]) == "a *** b"
+    assert longest_secret(["broken\ud800key"]) > 0
 
 
 def test_the_longest_known_secret_goes_first_so_that_no_rest_stays():

@@ -136,7 +136,12 @@ def _forms(secrets: Iterable[str]) -> list[str]:
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= MIN_SECRET:
-            forms |= {secret, quote(secret, safe=""), json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+            forms |= {
+                secret,
+                quote(secret, safe="", errors="replace"),
+                json.dumps(secret)[1:-1],
+                json.dumps(secret, ensure_ascii=False)[1:-1],
+            }
     return sorted(forms, key=lambda form: (-len(form), form))
 
 
