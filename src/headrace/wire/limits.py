@@ -1,0 +1,57 @@
+"""Bounds on what a peer can send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from headrace.errors import UsageError
+from headrace.messages.accumulator import Bounds
+
+_MIB: Final = 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one stream may hold; past a limit it ends with the error kind `limit_exceeded`.
+
+    Attributes:
+        max_event_bytes: one event, or a body that is one whole JSON answer.
+        max_parts: parts of the message, over all choices.
+        max_tool_calls: tool calls, over all choices.
+        max_argument_bytes: the raw arguments of one call, in characters.
+        max_total_bytes: the whole body.
+    """
+
+    max_event_bytes: int = 16 * _MIB
+    max_parts: int = 10_000
+    max_tool_calls: int = 10_000
+    max_argument_bytes: int = 64 * _MIB
+    max_total_bytes: int = 4096 * _MIB
+
+    @classmethod
+    def of(cls, value: Limits | Mapping[str, Any] | None) -> Limits:
+        """Return the value as `Limits`; a mapping holds fields of `Limits`.
+
+        Raises:
+            UsageError: a field is unknown or no whole number above 0.
+        """
+        if value is None:
+            return DEFAULT_LIMITS
+        if isinstance(value, Limits):
+            return value
+        for name, limit in value.items():
+            if name not in cls.__struct_fields__:
+                raise UsageError(f"limits has no field {name!r}; its fields are {', '.join(cls.__struct_fields__)}", argument="limits")
+            if type(limit) is not int or limit < 1:
+                raise UsageError(f"limits.{name} is {limit!r}; a limit is a whole number above 0", argument=f"limits.{name}")
+        return cls(**value)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The part of the limits that the accumulator keeps."""
+        return Bounds(max_parts=self.max_parts, max_tool_calls=self.max_tool_calls, max_argument_bytes=self.max_argument_bytes)
+
+
+DEFAULT_LIMITS: Final = Limits()

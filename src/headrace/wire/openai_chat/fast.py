@@ -1,0 +1,96 @@
+"""The short way for the events that make up nearly all of a stream: one text piece, or pieces of tool calls.
+
+The rule of this file: it understands an event completely or not at all. The Structs forbid unknown fields, so an event with anything
+unexpected is refused and takes the general way, which keeps everything; both ways give the same deltas (a test holds them together).
+
+The head of an event (id, model, time, …) is the same bytes each time. It is learned once, proved to be a run of plain fields, and then
+only compared, not parsed: `{"id":"x","object":"y","created":1,"model":"m",` and behind it `"choices":…`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from headrace._json import JSONError, loads
+
+_CHOICES: Final = b'"choices":'
+
+
+class FastFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """`function` of a tool call's piece."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+class FastCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A tool call's piece; the type is checked by the general way."""
+
+    function: FastFunction
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+
+
+class FastDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The fields of a delta that need no thought."""
+
+    content: str | None = None
+    tool_calls: list[FastCall] | None = None
+    role: str | None = None
+    reasoning_content: str | None = None
+    refusal: None = None
+    reasoning: str | None = None
+    function_call: None = None
+    audio: None = None
+
+
+class FastChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A choice without finish reason and log-probabilities."""
+
+    delta: FastDelta
+    index: int = 0
+    finish_reason: str | None = None
+    logprobs: None = None
+
+
+class FastEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """An event behind its head."""
+
+    choices: list[FastChoice]
+    usage: None = None
+    obfuscation: str | None = None
+    p: str | None = None
+
+
+class FastTail(FastEvent, forbid_unknown_fields=True, gc=False):
+    """An event that begins with its choices; the head's fields come behind."""
+
+    id: str | None = None
+    object: str | None = None
+    created: int | None = None
+    model: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+
+
+decode_event: Final = msgspec.json.Decoder(FastEvent).decode
+decode_tail: Final = msgspec.json.Decoder(FastTail).decode
+REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+def head_of(data: bytes) -> bytes | None:
+    """Return the bytes before `"choices":` if they are a run of plain fields, as a head to compare with; b"{" if there is none."""
+    at = data.find(_CHOICES)
+    if at < 1:
+        return None
+    head = data[:at]
+    fields = head.rstrip().removesuffix(b",")
+    try:
+        value = loads(fields + b"}")
+    except JSONError:
+        return None
+    is_plain = isinstance(value, dict) and not any(isinstance(field, (dict, list)) for field in value.values())
+    return head if is_plain and "usage" not in value and "error" not in value else None

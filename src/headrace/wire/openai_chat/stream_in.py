@@ -1,0 +1,242 @@
+"""Chat Completions, as a client: frames in, chunks out. The grammar and its dialects are the facts' section 1.
+
+The rule of this file: nearly all events take the short way (`fast.py`); the general way (`event_in.py`) reads everything. Here it is
+decided what a frame is (an event, a terminator, a fault) and how the stream has ended; nothing that a peer sends raises.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
+from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
+from headrace.messages.deltas import Delta, ReasoningDelta, StreamError, TextDelta, ToolCallFragment
+from headrace.wire.decoder import DecodeOptions, Output
+from headrace.wire.frames import Frame
+from headrace.wire.limits import Limits
+from headrace.wire.openai_chat.event_in import EventReader
+from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastEvent, decode_event, decode_tail, head_of
+
+_DONE: Final = b"[DONE]"
+_PINGS: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
+_HEAD_NAMES: Final = ("id", "model", "created", "system_fingerprint", "service_tier")
+_FAST_TRIES: Final = 16
+_INLINE_CALL: Final = re.compile(r"<tool_call>|<function=|<\|tool_call|\[TOOL_CALLS\]|<｜tool▁call|<function_calls>|<\|python_tag\|>")  # noqa: RUF001
+_LEAKED: Final = re.compile(r"<\|[a-zA-Z_]{2,32}\|>|<｜[^<>\s]{2,32}｜>|<｜DSML")  # noqa: RUF001 - the markers' own characters
+
+
+class ChatDecoder:
+    """The machine; `feed` frames, then `close`."""
+
+    def __init__(self, *, limits: Limits, options: DecodeOptions, provider: str | None = None) -> None:
+        """Start before the first frame."""
+        self.output = Output(limits, options)
+        self._events = EventReader(self.output, provider)
+        self._is_done = False
+        self._head: bytes | None = None
+        self._head_fields: dict[str, Any] = {}
+        self._tries = _FAST_TRIES
+
+    def feed(self, frames: list[Frame]) -> list[AssistantMessageChunk]:
+        """Return what these frames added, a chunk an event."""
+        chunks: list[AssistantMessageChunk] = []
+        output = self.output
+        for frame in frames:
+            if self._is_done or output.is_dead:
+                break
+            head = self._head
+            if head is not None and frame.data.startswith(head) and frame.event is None and self._fast(frame, head, chunks):
+                output.events += 1
+                continue
+            output.offset = frame.offset
+            self._frame(frame)
+            output.chunk(chunks)
+            output.events += 1
+        return chunks
+
+    # ------------------------------------------------------------------------------------------ the short way
+
+    def _fast(self, frame: Frame, head: bytes, chunks: list[AssistantMessageChunk]) -> bool:
+        """Take an event the short way; returns whether it was one that can."""
+        at = len(head)
+        try:
+            event = decode_event(b"{" + frame.data[at:]) if at > 1 else decode_tail(frame.data)
+        except REFUSED:
+            self._miss()
+            return False
+        choices = event.choices
+        if len(choices) != 1:
+            return False
+        choice = choices[0]
+        if choice.finish_reason is not None or choice.index or (at == 1 and not self._is_same_head(event)):
+            return False
+        delta = choice.delta
+        text, calls = delta.content, delta.tool_calls
+        reasoning = delta.reasoning_content or delta.reasoning
+        if text:
+            if calls or reasoning:
+                return False
+            open_text = self.output.fold.choices[0].open_text
+            if open_text is not None:
+                open_text.append(text)
+                chunks.append(make_assistant_chunk((TextDelta(text),), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
+                return True
+            self.output.add(TextDelta(text))
+        elif calls:
+            if reasoning or not self._fast_calls(calls, frame.offset):
+                return False
+        elif reasoning:
+            self.output.add(ReasoningDelta(reasoning))
+        self.output.chunk(chunks)
+        return True
+
+    def _fast_calls(self, calls: list[FastCall], offset: int) -> bool:
+        number = self.output.events
+        items: list[Delta] = []
+        for call in calls:
+            if call.index is None or call.index < 0 or (call.type and call.type != "function"):
+                return False
+            function = call.function
+            items.append(ToolCallFragment(call.id, function.name, function.arguments, call.index, None, None, 0, False, number, offset))  # noqa: FBT003
+        for item in items:
+            self.output.add(item)
+        return True
+
+    def _is_same_head(self, event: FastEvent) -> bool:
+        fields = self._head_fields
+        return all(getattr(event, name, None) == fields.get(name) for name in _HEAD_NAMES)
+
+    def _miss(self) -> None:
+        """Count an event that the short way refused; after some the stream is of another kind and stays on the general way."""
+        self._tries -= 1
+        if self._tries <= 0:
+            self._head = None
+
+    def _learn(self, data: bytes, event: dict[str, Any]) -> None:
+        """Learn the head of events for the short way; it rests while a choice has finished or a filter is at work."""
+        events, output = self._events, self.output
+        if self._tries <= 0 or output.is_holding or 0 not in output.fold.choices or not all(events.open.values()):
+            self._head = None
+        elif self._head is None or not data.startswith(self._head):
+            self._tries -= 1
+            self._head = head_of(data)
+            self._head_fields = {name: event.get(name) for name in _HEAD_NAMES}
+
+    # ------------------------------------------------------------------------------------------ the general way
+
+    def _frame(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        is_error = frame.event is not None and frame.event.lower() == "error"
+        if data == _DONE:
+            self._is_done = True
+        elif data.startswith(b":"):
+            self.output.warn("comment_in_data")
+        elif data and (is_error or frame.event is None or frame.event.lower() not in _PINGS):
+            value = self._value(frame, data, is_error=is_error)
+            for item in value if isinstance(value, list) else [value]:
+                self._item(item, is_error=is_error)
+            if isinstance(value, dict):
+                self._learn(frame.data, value)
+
+    def _item(self, item: JSON, *, is_error: bool) -> None:
+        if isinstance(item, dict):
+            self._events.read(item, is_error=is_error)
+        elif item is not None and is_error:
+            self._events.fail(item)
+        elif item is not None:
+            self.output.kill(StreamError("invalid_event", f"event {self.output.events} is JSON, but no object"))
+
+    def _value(self, frame: Frame, data: bytes, *, is_error: bool) -> JSON:
+        """Parse a frame's data; None if there is nothing to read in it (what was wrong has been said)."""
+        try:
+            return loads(data)
+        except JSONError:
+            pass
+        try:
+            value, _ = loads_lenient(data, is_strict_about_controls=False)
+        except JSONError as error:
+            return self._broken(frame, data, str(error), is_error=is_error)
+        if not _is_utf8(data):
+            self.output.warn_once("invalid_utf8")
+        return value
+
+    def _broken(self, frame: Frame, data: bytes, reason: str, *, is_error: bool) -> JSON:
+        """Read data that is not JSON: events that were run together, an error in plain words, an event that the body's end cut off."""
+        apart = self._apart(data)
+        if apart is not None:
+            self.output.warn_once("unterminated_event", f"{len(apart)} events without a blank line between them")
+            return apart
+        if is_error:
+            self._events.fail(data.decode("utf-8", "replace"))
+        elif not frame.is_unterminated and not (frame.is_body and _is_cut(data)):
+            what = "the body" if frame.is_body else f"event {self.output.events}"
+            self.output.kill(StreamError("invalid_event", f"{what} is not JSON: {reason}"))
+        return None
+
+    def _apart(self, data: bytes) -> list[JSON] | None:
+        """Parse each line as an event of its own; None if they are not. A last line `[DONE]` ends the stream."""
+        lines = [line for line in (line.strip() for line in data.split(b"\n")) if line]
+        is_done = lines[-1] == _DONE
+        try:
+            values = [loads(line) for line in (lines[:-1] if is_done else lines)]
+        except JSONError:
+            return None
+        self._is_done = is_done
+        return values
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def close(self, body_kind: str, *, complete: bool) -> list[AssistantMessageChunk]:
+        """Return the last chunk, which says how the stream ended.
+
+        Args:
+            body_kind: what the body turned out to be (`Body.kind`).
+            complete: False if the transport broke off.
+        """
+        output, events = self.output, self._events
+        output.is_dead = False
+        output.flush()
+        for delta in events.rest():
+            output.add(delta)
+        self._look_for_markers()
+        is_terminated = self._is_done or (body_kind == "json" and events.has_event)
+        has_finished = bool(events.open) and not any(events.open.values())
+        if output.error is None:
+            output.error = _end_error(body_kind, has_event=events.has_event, is_over=is_terminated or (has_finished and complete))
+        return output.end(is_terminated=is_terminated and output.error is None)
+
+    def _look_for_markers(self) -> None:
+        """Say that text looks like a call that the server did not parse, or holds markers of the model's own template."""
+        for index, choice in self.output.fold.choices.items():
+            text = "".join(piece for part in choice.parts if part.kind == "text" for piece in part.pieces)
+            if "<" not in text and "[" not in text:
+                continue
+            if not choice.call_parts and (found := _INLINE_CALL.search(text)):
+                self.output.warn("possible_inline_tool_call", found.group(), choice=index)
+            if found := _LEAKED.search(text):
+                self.output.warn("leaked_special_tokens", found.group(), choice=index)
+
+
+def _end_error(body_kind: str, *, has_event: bool, is_over: bool) -> StreamError | None:
+    if body_kind == "other":
+        return StreamError("not_event_stream", "the body is neither an event stream nor JSON")
+    if not has_event:
+        return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
+    if not is_over:
+        return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)
+    return None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_cut(data: bytes) -> bool:
+    scanner = Scanner()
+    scanner.scan(data.decode("utf-8", "replace"))
+    return scanner.depth > 0 or scanner.is_in_string

@@ -1,0 +1,58 @@
+"""Usage of Chat Completions and its dialects, in neutral words (the facts' section 12)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headrace._json import JSON
+from headrace.messages.usage import Usage
+
+_INPUT: Final = (("prompt_tokens",), ("input_tokens",))
+_OUTPUT: Final = (("completion_tokens",), ("output_tokens",))
+_CACHE_READ: Final = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),
+    ("cached_tokens",),
+    ("cache_read_input_tokens",),
+    ("input_tokens_details", "cached_tokens"),
+)
+_CACHE_WRITE: Final = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
+_REASONING: Final = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",), ("output_tokens_details", "reasoning_tokens"))
+
+
+def usage_in(raw: dict[str, Any], timings: JSON = None) -> Usage | None:
+    """Read a usage object.
+
+    Args:
+        raw: the object; kept whole in `Usage.raw`.
+        timings: llama.cpp's timings beside it; they know the cached tokens where usage does not.
+
+    Returns:
+        The usage, or None if the object counts nothing.
+    """
+    prompt, completion = _count(raw, _INPUT), _count(raw, _OUTPUT)
+    cache_read, reasoning = _count(raw, _CACHE_READ), _count(raw, _REASONING)
+    if cache_read is None and isinstance(timings, dict):
+        cache_read = _count(timings, (("cache_n",),))
+    total = _count(raw, (("total_tokens",),))
+    if completion is not None and prompt is not None and reasoning and total == prompt + completion + reasoning:
+        completion += reasoning  # this dialect leaves reasoning out of the completion, and its total says so
+    counts = (prompt, completion, cache_read, _count(raw, _CACHE_WRITE), reasoning)
+    if all(count is None for count in counts):
+        return None
+    return Usage(
+        input_tokens=counts[0], output_tokens=counts[1], cache_read_tokens=counts[2], cache_write_tokens=counts[3], reasoning_tokens=counts[4], raw=raw
+    )
+
+
+def _count(raw: dict[str, Any], places: tuple[tuple[str, ...], ...]) -> int | None:
+    """Return the first whole number at these places."""
+    for place in places:
+        value: Any = raw
+        for key in place:
+            value = value.get(key) if isinstance(value, dict) else None
+        if type(value) is int and value >= 0:
+            return value
+        if type(value) is float and value >= 0 and value.is_integer():
+            return int(value)
+    return None
