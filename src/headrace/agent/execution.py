@@ -191,9 +191,17 @@ class _Attempt:
         loop = asyncio.get_running_loop()
         said: asyncio.Queue[tuple[Part, ...] | _Ended] = asyncio.Queue()
 
+        def hear(what: tuple[Part, ...] | _Ended) -> None:
+            if self._is_abandoned:
+                _drop(what)
+            else:
+                said.put_nowait(what)
+
         def say(what: tuple[Part, ...] | _Ended) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                loop.call_soon_threadsafe(said.put_nowait, what)
+            try:
+                loop.call_soon_threadsafe(hear, what)
+            except RuntimeError:  # the loop is closed: nobody listens any more
+                _drop(what)
 
         def body() -> None:
             try:
@@ -205,8 +213,14 @@ class _Attempt:
         self._is_waiting = True
         await self._threads.start(body, f"headrace-tool-{self._tool.name}")
         self._is_waiting, self._is_in_thread = False, True
-        while not isinstance(what := await said.get(), _Ended):
-            self._show(what)
+        try:
+            while not isinstance(what := await said.get(), _Ended):
+                self._show(what)
+        except BaseException:
+            self._is_abandoned = True
+            while not said.empty():
+                _drop(said.get_nowait())
+            raise
         self._is_in_thread = False
         if what.error is not None:
             raise what.error if isinstance(what.error, _BadOutputError) else _CarriedError(what.error)
@@ -215,9 +229,6 @@ class _Attempt:
 
     def _work(self, work: Callable[[], Any], say: Callable[[tuple[Part, ...]], None]) -> _Ended:
         value = work()
-        if self._is_abandoned and inspect.iscoroutine(value):
-            value.close()  # nobody is there to await it
-            return _Ended()
         if inspect.isawaitable(value) or inspect.isasyncgen(value):
             return _Ended(left=value)
         if not inspect.isgenerator(value):
@@ -246,6 +257,12 @@ class _Attempt:
                 self._on_output(part)
             except Exception as error:
                 raise _CallersError(error) from error
+
+
+def _drop(what: tuple[Part, ...] | _Ended) -> None:
+    """Forget what a thread said to nobody; a coroutine that nobody will await is closed."""
+    if isinstance(what, _Ended) and inspect.iscoroutine(what.left):
+        what.left.close()
 
 
 def _is_cancelled() -> bool:

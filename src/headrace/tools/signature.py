@@ -45,13 +45,11 @@ def name_of(function: Function) -> str:
 
 def docstring_of(function: Function) -> str:
     """Return a function's docstring, its indentation removed; a callable object may have it at its class."""
-    inner = bare(function)
-    text = inspect.getdoc(inner)
     while isinstance(function, functools.partial):
         function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if text is None and not inspect.isroutine(function):
-        text = type(function).__doc__
-    return inspect.cleandoc(text or "")
+    if inspect.isroutine(function):
+        return inspect.getdoc(function) or ""
+    return inspect.cleandoc(type(function).__call__.__doc__ or type(function).__doc__ or "")
 
 
 def is_async(function: Function) -> bool:
