@@ -1,0 +1,263 @@
+"""`Model`: a provider's model by its id, with one pool of connections.
+
+The rule of this file: everything that can be wrong in what the caller says is wrong at once, at construction or in `stream(…)`, before
+anything is sent. What happens afterwards is `stream.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
+
+from headrace.decoding import StreamDecoder
+from headrace.errors import ConfigError
+from headrace.io.httpx_transport import HttpTransport
+from headrace.io.redact import secrets_of
+from headrace.io.retry import RetryPolicy
+from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts, Transport
+from headrace.messages.accumulator import NewId
+from headrace.messages.message import AssistantMessage
+from headrace.messages.request import OutputFormat, Request, Settings, ToolChoice
+from headrace.models import local, local_weights
+from headrace.models.answer import FailedAttempt, Messages, SettingsLike, Tools, messages_of, specs_of
+from headrace.models.clock import SYSTEM_CLOCK, Clock
+from headrace.models.stream import Call, ModelStream
+from headrace.providers.resolve import resolve
+from headrace.providers.secret import Secret
+from headrace.wire.encoding_cache import EncodingCache
+from headrace.wire.http import EncodedRequest, join_headers
+from headrace.wire.limits import Limits
+from headrace.wire.openai_chat.request_out import encode_request as encode_openai_chat
+from headrace.wire.profile import Profile
+
+
+class _Encode(Protocol):
+    def __call__(self, request: Request, profile: Profile, *, cache: EncodingCache | None) -> EncodedRequest: ...
+
+
+_ENCODERS: Final[dict[str, _Encode]] = {"openai-chat": encode_openai_chat}
+_DEFAULT_RETRY: Final = RetryPolicy()
+
+
+class Model:
+    """A model of a provider.
+
+        model = Model("deepseek:deepseek-chat")
+        async with model.stream("Why is the sky blue?") as stream:
+            async for item in stream:
+                ...
+        stream.message
+
+    It may be used with or without `async with`, by many tasks at once, and from several event loops. Its repr and its errors show no key.
+
+    Args:
+        id: `provider:model` or `provider/model`, a protocol's name with `base_url`, or `local:NAME_OR_PATH` for a model in this process.
+        base_url: where the API begins, version included.
+        api_key: the key; else the provider's environment variable.
+        settings: for every request; what a request says wins.
+        profile: the switches that differ from the provider's, or a whole profile.
+        transport: what carries requests, instead of a pool of the model's own; it stays the caller's to close.
+        timeouts: for each attempt.
+        retry: when to try again before the first chunk.
+        mid_stream_retries: how often to start again after chunks were given out; then the stream gives `AttemptDiscarded`.
+        on_retry: told of each attempt that failed and is tried again.
+        limits: on what a peer may send; fields of `Limits`.
+        headers: more HTTP headers for every request.
+        proxy, verify: for the model's own pool; see `HttpTransport`.
+        options: for the decoder, over those of the profile.
+        new_id: makes the ids that the wire lacks, of messages and of calls.
+        environ: the environment; by default the process's own.
+        clock: time, waiting and chance.
+
+    Raises:
+        ConfigError: the provider is unknown; a key, an address or a model in this process is missing; something is malformed.
+        UnsupportedError: this version cannot speak to that provider.
+        UsageError: a setting or limit does not fit.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the field's name
+        *,
+        base_url: str | None = None,
+        api_key: str | Secret | None = None,
+        settings: SettingsLike = None,
+        profile: Profile | Mapping[str, Any] | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        retry: RetryPolicy = _DEFAULT_RETRY,
+        mid_stream_retries: int = 0,
+        on_retry: Callable[[FailedAttempt], None] | None = None,
+        limits: Limits | Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        verify: bool | str | Path | ssl.SSLContext = True,
+        options: Mapping[str, Any] | None = None,
+        new_id: NewId | None = None,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """Check everything; open nothing."""
+        self._id = id
+        self._endpoint = resolve(
+            id, base_url=base_url, api_key=api_key, environ=os.environ if environ is None else environ, profile=profile
+        )
+        if self._endpoint.base_url is None:
+            local_weights.find(self._endpoint.model)
+        if mid_stream_retries < 0:
+            raise ConfigError(f"mid_stream_retries is {mid_stream_retries}; it counts from 0", argument="mid_stream_retries")
+        self._encode = _ENCODERS[self._endpoint.protocol]
+        self._settings = Settings(extra_headers=dict(headers or {})).updated(Settings.of(settings))
+        join_headers({}, self._settings.extra_headers)  # a header that cannot be sent must not wait for the first request
+        self._limits = Limits.of(limits)
+        self._options = {**self._endpoint.profile.decode_options, **(options or {})}
+        self._new_id = new_id
+        self._clock = clock
+        self._timeouts = timeouts
+        self._retry = retry
+        self._mid_stream_retries = mid_stream_retries
+        self._on_retry = on_retry
+        self._is_own_transport = transport is None
+        self._transport: Transport = HttpTransport(proxy=proxy, verify=verify) if transport is None else transport
+        self._cache = EncodingCache()
+        self._new_decoder(200, None)  # an option that does not exist must not wait for the first answer
+
+    def __repr__(self) -> str:
+        """Show where it is, and no key."""
+        return f"Model({self._id!r}, base_url={self._endpoint.base_url!r})"
+
+    @property
+    def id(self) -> str:
+        """The id as it was given."""
+        return self._id
+
+    @property
+    def provider(self) -> str:
+        """The provider's id; for an address that nobody knows, its host and port."""
+        return self._endpoint.provider
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that is spoken."""
+        return self._endpoint.protocol
+
+    @property
+    def profile(self) -> Profile:
+        """What the server takes and wants."""
+        return self._endpoint.profile
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the model's own pool; it cannot be used afterwards."""
+        if self._is_own_transport:
+            await self._transport.aclose()
+
+    def stream(
+        self,
+        messages: Messages,
+        *,
+        tools: Tools = (),
+        tool_choice: ToolChoice = "auto",
+        output: OutputFormat | None = None,
+        settings: SettingsLike = None,
+        is_streamed: bool = True,
+    ) -> ModelStream:
+        """Ask, and read the answer as it comes. Nothing is sent before the first item is asked for.
+
+        Args:
+            messages: a text (one user message), a message, or the history, oldest first.
+            tools: what the model may call.
+            tool_choice: whether it may, must or must not.
+            output: the form of the answer, or None for text.
+            settings: over those of the model.
+            is_streamed: False asks the server for one whole JSON body, which gives the same message.
+
+        Raises:
+            UsageError: an argument does not fit, or the server lacks something that cannot be left out unnoticed.
+        """
+        request = Request(
+            model=self._endpoint.model,
+            messages=messages_of(messages),
+            tools=specs_of(tools),
+            tool_choice=tool_choice,
+            output=output,
+            settings=self._settings.updated(Settings.of(settings)),
+            is_streamed=is_streamed,
+        )
+        encoded = self._encode(request, self._endpoint.profile, cache=self._cache)
+
+        async def prepare() -> tuple[HTTPRequest, tuple[str, ...]]:
+            return await self._prepare(encoded)
+
+        return ModelStream(
+            Call(
+                what=self._id,
+                provider=self._endpoint.provider,
+                transport=self._transport,
+                prepare=prepare,
+                new_decoder=lambda response: self._new_decoder(response.status, response),
+                warnings=encoded.warnings,
+                new_id=self._new_id or _hex_id,
+                clock=self._clock,
+                timeouts=self._timeouts,
+                retry=self._retry,
+                mid_stream_retries=self._mid_stream_retries,
+                on_retry=self._on_retry,
+            )
+        )
+
+    async def request(
+        self,
+        messages: Messages,
+        *,
+        tools: Tools = (),
+        tool_choice: ToolChoice = "auto",
+        output: OutputFormat | None = None,
+        settings: SettingsLike = None,
+        is_streamed: bool = True,
+    ) -> AssistantMessage:
+        """Ask, and return the whole answer: `stream`, read to its end. Arguments as there.
+
+        Raises:
+            HeadraceError: as the items of a stream; what had come is its `partial`.
+        """
+        async with self.stream(
+            messages, tools=tools, tool_choice=tool_choice, output=output, settings=settings, is_streamed=is_streamed
+        ) as stream:
+            return await stream.drain()
+
+    async def _prepare(self, encoded: EncodedRequest) -> tuple[HTTPRequest, tuple[str, ...]]:
+        """Put address and key to a request; a model in this process is started first."""
+        endpoint = self._endpoint
+        base_url, auth = endpoint.base_url, endpoint.auth_headers()
+        if base_url is None:
+            server = await local.shared_server(endpoint.model)
+            base_url, auth = server.base_url, ((endpoint.key_header, endpoint.key_prefix + server.api_key),)
+        # The later one counts: a caller's own header wins over the key.
+        headers = tuple({name.lower(): value for name, value in (*auth, *encoded.headers)}.items())
+        request = HTTPRequest("POST", base_url + encoded.path, headers, encoded.body)
+        return request, secrets_of(request.url, request.headers)
+
+    def _new_decoder(self, status: int, response: Response | None) -> StreamDecoder:
+        return StreamDecoder(
+            protocol=self._endpoint.protocol,
+            provider=self._endpoint.provider,
+            options=self._options,
+            content_type=None if response is None else response.headers.get("content-type"),
+            status=status,
+            limits=self._limits,
+            new_id=self._new_id,
+        )
+
+
+def _hex_id() -> str:
+    return uuid.uuid4().hex
