@@ -16,7 +16,7 @@ from headrace.messages.accumulator import Accumulator, LimitExceeded
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import Delta, Ended, MetadataDelta, ReasoningDelta, RefusalDelta, StreamError, TextDelta, WarningDelta
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
-from headrace.wire.frames import Frame
+from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.text_filters import Cumulative, Halves, ThinkTags
 
@@ -40,7 +40,7 @@ class WireDecoder(Protocol):
 
     output: Output
 
-    def feed(self, frames: list[Frame]) -> list[AssistantMessageChunk]:
+    def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
         ...
 

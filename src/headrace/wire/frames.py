@@ -15,6 +15,9 @@ import msgspec
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _BOM: Final = b"\xef\xbb\xbf"
 _LF: Final = 10
+_SEPARATOR: Final = b"\n\ndata: "
+AROUND: Final = len(_SEPARATOR)
+"""Bytes of the body between the data of two events of a `Batch`."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -35,16 +38,33 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     is_body: bool = False
 
 
+class Batch(msgspec.Struct, frozen=True, gc=False):
+    """A run of events that are one `data:` line each: cut, but not wrapped in a frame each, since nearly all events come so.
+
+    Attributes:
+        datas: the data of each event, in order.
+        offset: where the first one begins in the body, in bytes.
+    """
+
+    datas: list[bytes]
+    offset: int
+
+    def offset_of(self, n: int, *, known: int = 0, at: int | None = None) -> int:
+        """Return where event `n` begins, given that event `known` begins `at` (by default: the first, where the batch does)."""
+        begin = self.offset if at is None else at
+        return begin + sum(map(len, self.datas[known:n])) + (n - known) * AROUND
+
+
 class Framer(Protocol):
     """A machine from bytes to frames."""
 
     exceeded: bool
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
         ...
 
-    def close(self) -> list[Frame]:
+    def close(self) -> list[Frame | Batch]:
         """Return what is left when the body has ended."""
         ...
 
@@ -75,53 +95,49 @@ class SSE:
         self.unknown_lines = 0
         self.known_lines = 0
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the events that these bytes complete."""
         if self.exceeded or not data:
             return []
         if b"\r" in data or self._skip_lf:
             return self._feed_any_line_end(data)
-        held = self._held_bytes
-        first = data.find(b"\n")
-        if first < 0:
+        if b"\n" not in data:
             return self._hold(data)
-        if held:
+        start = self._held_bytes
+        if start:
             self._held.append(data)
             data = b"".join(self._held)
             self._held, self._held_bytes = [], 0
-        return self._feed_line_feeds(data, held + first)
+        cut = data.rfind(b"\n\n", max(0, start - 1))
+        if self._start >= 0 or cut < 0 or not data.startswith(b"data: "):
+            return self._feed_lines(data)
+        datas = data[6:cut].split(_SEPARATOR)
+        if data.count(b"\n", 0, cut) != 2 * (len(datas) - 1) or cut > self._max:  # not each event is one data line
+            return self._feed_lines(data)
+        batch = Batch(datas, self._base)
+        self._base += cut + 2
+        self.known_lines += 1
+        if cut + 2 < len(data):
+            return [batch, *self._feed_lines(data[cut + 2 :])]
+        return [batch]
 
-    def _feed_line_feeds(self, data: bytes, end: int) -> list[Frame]:
-        """Read lines that end with a line feed; `end` is where the first one ends."""
-        frames: list[Frame] = []
-        base, size, limit = self._base, len(data), self._max
-        find, starts_with, append = data.find, data.startswith, frames.append
+    def _feed_lines(self, data: bytes) -> list[Frame | Batch]:
+        """Read lines that end with a line feed, one by one."""
+        frames: list[Frame | Batch] = []
         position = 0
-        is_between = self._start < 0
-        while end >= 0:
-            after = end + 1
-            if is_between and after < size and data[after] == _LF and starts_with(b"data: ", position):  # one whole event, the common case
-                if end - position > limit:
-                    self.exceeded = True
-                    return frames
-                append(Frame(data[position + 6 : end], base + position))
-                position = end + 2
-            else:
-                self._line(data[position:end], base + position, frames)
-                if self.exceeded:
-                    return frames
-                is_between = self._start < 0
-                position = after
-            end = find(b"\n", position)
-        self._base = base + position
-        rest = data[position:]
-        if rest:
-            self._hold(rest)
+        while (end := data.find(b"\n", position)) >= 0:
+            self._line(data[position:end], self._base + position, frames)
+            position = end + 1
+            if self.exceeded:
+                return frames
+        self._base += position
+        if position < len(data):
+            self._hold(data[position:])
         return frames
 
-    def _feed_any_line_end(self, data: bytes) -> list[Frame]:
+    def _feed_any_line_end(self, data: bytes) -> list[Frame | Batch]:
         """Read lines that end with CR LF, LF or CR; a CR at the end of a read may have its LF in the next."""
-        frames: list[Frame] = []
+        frames: list[Frame | Batch] = []
         if self._skip_lf:
             self._skip_lf = False
             if data[0] == _LF:
@@ -144,7 +160,7 @@ class SSE:
             self._hold(data[position:])
         return frames
 
-    def _hold(self, data: bytes) -> list[Frame]:
+    def _hold(self, data: bytes) -> list[Frame | Batch]:
         """Keep the beginning of a line whose end has not come."""
         self._held.append(data)
         self._held_bytes += len(data)
@@ -156,7 +172,7 @@ class SSE:
         self.exceeded = True
         self._held, self._data = [], []
 
-    def _line(self, line: bytes, offset: int, frames: list[Frame]) -> None:
+    def _line(self, line: bytes, offset: int, frames: list[Frame | Batch]) -> None:
         if not line:
             self._dispatch(frames)
             return
@@ -185,7 +201,7 @@ class SSE:
         if self._start < 0:
             self._start = offset
 
-    def _dispatch(self, frames: list[Frame], *, is_unterminated: bool = False) -> None:
+    def _dispatch(self, frames: list[Frame | Batch], *, is_unterminated: bool = False) -> None:
         if self._data:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
             frames.append(Frame(data, self._start, self._name or None, is_unterminated))
@@ -194,9 +210,9 @@ class SSE:
         self._name = None
         self._start = -1
 
-    def close(self) -> list[Frame]:
+    def close(self) -> list[Frame | Batch]:
         """Return the last event, marked, if the body ended before it did."""
-        frames: list[Frame] = []
+        frames: list[Frame | Batch] = []
         if self.exceeded:
             return frames
         if self._held:
@@ -226,9 +242,9 @@ class Lines:
         self._held_bytes = 0
         self.exceeded = False
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the lines that these bytes complete."""
-        frames: list[Frame] = []
+        frames: list[Frame | Batch] = []
         if self.exceeded:
             return frames
         pieces = data.split(b"\n")
@@ -252,7 +268,7 @@ class Lines:
         self.exceeded = True
         self._held = []
 
-    def close(self) -> list[Frame]:
+    def close(self) -> list[Frame | Batch]:
         """Return the last line, marked, if the body ended before it did."""
         line = b"".join(self._held)
         self._held = []
@@ -280,7 +296,7 @@ class Body:
         self.exceeded = False
         self.kind = "unknown"
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
         if self._sse is not None:
             frames = self._sse.feed(data)
@@ -298,7 +314,7 @@ class Body:
             self._held_bytes = sum(len(piece) for piece in self._held)
         return []
 
-    def _sniff(self) -> list[Frame]:
+    def _sniff(self) -> list[Frame | Batch]:
         head = b"".join(self._held)
         self._held = [head]
         if len(head) < len(_BOM) and _BOM.startswith(head):
@@ -318,7 +334,7 @@ class Body:
         self._held = []
         return self.feed(head[skipped:])
 
-    def close(self) -> list[Frame]:
+    def close(self) -> list[Frame | Batch]:
         """Return what is left: an unfinished event, or the whole JSON body as one frame."""
         if self._sse is not None:
             frames = self._sse.close()

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
-from headrace.messages.deltas import Delta, ReasoningDelta, StreamError, TextDelta, ToolCallFragment
+from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
 from headrace.wire.decoder import DecodeOptions, Output
-from headrace.wire.frames import Frame
+from headrace.wire.frames import AROUND, Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.event_in import EventReader
-from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastEvent, decode_event, decode_tail, head_of
+from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastDelta, FastEvent, decode_event, decode_tail, head_of
 
 _DONE: Final = b"[DONE]"
 _PINGS: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
@@ -38,69 +38,100 @@ class ChatDecoder:
         self._head_fields: dict[str, Any] = {}
         self._tries = _FAST_TRIES
 
-    def feed(self, frames: list[Frame]) -> list[AssistantMessageChunk]:
+    def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
-        output = self.output
         for frame in frames:
-            if self._is_done or output.is_dead:
+            if self._is_done or self.output.is_dead:
                 break
-            head = self._head
-            if head is not None and frame.data.startswith(head) and frame.event is None and self._fast(frame, head, chunks):
-                output.events += 1
-                continue
-            output.offset = frame.offset
-            self._frame(frame)
-            output.chunk(chunks)
-            output.events += 1
+            if type(frame) is Batch:
+                self._batch(frame, chunks)
+            else:
+                self._one(frame, chunks)
         return chunks
+
+    def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
+        output = self.output
+        output.offset = frame.offset
+        self._frame(frame)
+        output.chunk(chunks)
+        output.events += 1
 
     # ------------------------------------------------------------------------------------------ the short way
 
-    def _fast(self, frame: Frame, head: bytes, chunks: list[AssistantMessageChunk]) -> bool:
-        """Take an event the short way; returns whether it was one that can."""
+    def _batch(self, batch: Batch, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of plain events: each the short way if it can go it, else the general way."""
+        output, append = self.output, chunks.append
+        known, offset, first = 0, batch.offset, output.events
+        for n, data in enumerate(batch.datas):
+            head = self._head
+            choice = self._choice(data, head) if head is not None and data.startswith(head) else None
+            if choice is not None:
+                delta = choice.delta
+                text = delta.content
+                if text and delta.tool_calls is None and not delta.reasoning_content and not delta.reasoning:
+                    open_text = output.fold.choices[0].open_text
+                    if open_text is not None:
+                        open_text.append(text)
+                        append(make_assistant_chunk((TextDelta(text),), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
+                        continue
+            offset = offset + len(batch.datas[known]) + AROUND if known == n - 1 else batch.offset_of(n, known=known, at=offset)
+            known = n
+            if choice is None or not self._short(choice.delta, first + n, offset, chunks):
+                output.events = first + n
+                self._one(Frame(data, offset), chunks)
+                if self._is_done or output.is_dead:
+                    return
+        output.events = first + len(batch.datas)
+
+    def _choice(self, data: bytes, head: bytes) -> FastChoice | None:
+        """Decode an event the short way; None if it holds anything that needs thought."""
         at = len(head)
         try:
-            event = decode_event(b"{" + frame.data[at:]) if at > 1 else decode_tail(frame.data)
+            event = decode_event(b"{" + data[at:]) if at > 1 else decode_tail(data)
         except REFUSED:
             self._miss()
-            return False
+            return None
         choices = event.choices
         if len(choices) != 1:
-            return False
+            return None
         choice = choices[0]
-        if choice.finish_reason is not None or choice.index or (at == 1 and not self._is_same_head(event)):
-            return False
-        delta = choice.delta
+        is_plain = choice.finish_reason is None and choice.index == 0 and (at > 1 or self._is_same_head(event))
+        return choice if is_plain else None
+
+    def _short(self, delta: FastDelta, event: int, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
+        """Take a delta that is one piece of text, of reasoning, or of calls; returns whether it was."""
         text, calls = delta.content, delta.tool_calls
         reasoning = delta.reasoning_content or delta.reasoning
+        output = self.output
+        output.events, output.offset = event, offset
+        if calls:
+            return not text and not reasoning and self._calls(calls, chunks)
+        if text and reasoning:
+            return False
         if text:
-            if calls or reasoning:
-                return False
-            open_text = self.output.fold.choices[0].open_text
-            if open_text is not None:
-                open_text.append(text)
-                chunks.append(make_assistant_chunk((TextDelta(text),), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
-                return True
-            self.output.add(TextDelta(text))
-        elif calls:
-            if reasoning or not self._fast_calls(calls, frame.offset):
-                return False
+            output.add(TextDelta(text))
         elif reasoning:
-            self.output.add(ReasoningDelta(reasoning))
-        self.output.chunk(chunks)
+            output.add(ReasoningDelta(reasoning))
+        output.chunk(chunks)
         return True
 
-    def _fast_calls(self, calls: list[FastCall], offset: int) -> bool:
-        number = self.output.events
-        items: list[Delta] = []
+    def _calls(self, calls: list[FastCall], chunks: list[AssistantMessageChunk]) -> bool:
+        output = self.output
+        event, offset = output.events, output.offset
+        items: list[ToolCallFragment] = []
         for call in calls:
-            if call.index is None or call.index < 0 or (call.type and call.type != "function"):
+            index, kind, function = call.index, call.type, call.function
+            if index is None or index < 0 or (kind and kind != "function"):
                 return False
-            function = call.function
-            items.append(ToolCallFragment(call.id, function.name, function.arguments, call.index, None, None, 0, False, number, offset))  # noqa: FBT003
+            items.append(ToolCallFragment(call.id, function.name, function.arguments, index, None, None, 0, False, event, offset))  # noqa: FBT003
+        if len(items) == 1 and not call.id and not function.name and (arguments := function.arguments):  # pyright: ignore[reportPossiblyUnbound] - one call was there
+            if output.fold.continue_call(index, arguments, event, offset):  # pyright: ignore[reportPossiblyUnbound]
+                chunks.append(make_assistant_chunk((items[0],), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
+                return True
         for item in items:
-            self.output.add(item)
+            output.add(item)
+        output.chunk(chunks)
         return True
 
     def _is_same_head(self, event: FastEvent) -> bool:
