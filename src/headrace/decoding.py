@@ -17,7 +17,7 @@ from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
-from headrace.summary import summary_of
+from headrace.messages.summary import summary_of
 from headrace.wire.decoder import DecodeOptions, WireDecoder
 from headrace.wire.error_in import stream_error
 from headrace.wire.frames import Body
