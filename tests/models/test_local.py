@@ -262,18 +262,19 @@ class TestStartFailures:
 
 
 def function(name, description, **properties):
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    """A tool as our own decorator describes it: the small model is sensitive even to the order of keys."""
+    parameters = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 TOOLS = [
-    function("city_time", "Get the current time in a city.", city={"type": "string", "description": "The name of the city."}),
+    function("city_time", "Get the current time in a city.", city={"description": "The name of the city.", "type": "string"}),
     function(
         "calculate",
         "Calculate with two numbers.",
-        a={"type": "number", "description": "The first number."},
-        operator={"type": "string", "description": "The operator.", "enum": ["+", "-", "*", "/"]},
-        b={"type": "number", "description": "The second number."},
+        a={"description": "The first number.", "type": "number"},
+        operator={"description": "The operator.", "enum": ["+", "-", "*", "/"], "type": "string"},
+        b={"description": "The second number.", "type": "number"},
     ),
 ]
 
