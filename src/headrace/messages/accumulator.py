@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from headrace._json import dumps_text
 from headrace.messages.assembly import Ending, assemble_assistant, assemble_tool
 from headrace.messages.deltas import (
     CitationDelta,
@@ -36,8 +37,9 @@ from headrace.messages.deltas import (
 )
 from headrace.messages.finish import NEUTRAL, is_word
 from headrace.messages.growing import Choice, Growing, Head
-from headrace.messages.identity import is_nothing, which_call
+from headrace.messages.identity import Call, is_nothing, which_call
 from headrace.messages.message import AssistantMessage, ToolMessage
+from headrace.messages.parts import ToolCallPart
 
 NewId = Callable[[], str]
 _NO_PART: Final = -1
@@ -103,8 +105,36 @@ class Accumulator:
                     continue
                 self.add(delta)
                 choice = self.choices.get(0)
-            else:
+            elif type(delta) is not ToolCallFragment or not self._continues_call(delta):
                 self.add(delta)
+
+    def continue_call(self, index: int, arguments: str, event: int | None, offset: int | None) -> bool:
+        """Take a fragment of choice 0 that is nothing but an index and more arguments: the bulk of all fragments, at a fifth of the cost.
+
+        Returns:
+            False if it needs thought (no call is there yet, a finish word came, a bound is near): then nothing was taken, and `add` has to.
+        """
+        choice = self.choices.get(0)
+        call = choice.calls.at_index.get(index) if choice is not None and not choice.has_finished else None
+        if choice is None or call is None:
+            return False
+        body = call.body
+        size = body.size + len(arguments)
+        limit = self._bounds.max_argument_bytes
+        if limit is not None and size > limit:
+            return False
+        body.pieces.append(arguments)
+        body.size = size
+        part = choice.call_parts[call]
+        part.event, part.offset = event, offset
+        return True
+
+    def _continues_call(self, delta: ToolCallFragment) -> bool:
+        arguments, index = delta.arguments, delta.index
+        is_bare = not delta.id and not delta.name and delta.part is None and delta.choice == 0 and not delta.provider_data
+        if not is_bare or delta.kind or delta.is_id_optional or not arguments or type(arguments) is not str or index is None:
+            return False
+        return self.continue_call(index, arguments, delta.event, delta.offset)
 
     def add(self, delta: Delta) -> int:
         """Add one delta.
@@ -126,18 +156,16 @@ class Accumulator:
 
     # ------------------------------------------------------------------------------------------ results
 
-    @property
-    def ending(self) -> Ending:
-        """Whether and how the message has ended."""
+    def ending(self, choice: Choice) -> Ending:
+        """Return whether and how a choice has ended: by `Ended`; made by hand, by a finish word of its own too."""
         if self.ended is not None:
             return Ending(is_ended=True, error=self.ended.error, is_terminated=self.ended.is_terminated)
-        has_word = any(choice.words for choice in self.choices.values())
-        return Ending(is_ended=has_word and not self.is_from_wire, error=None, is_terminated=False)
+        return Ending(is_ended=bool(choice.words) and not self.is_from_wire, error=None, is_terminated=False)
 
     def message(self, *, choice: int = 0, new_id: NewId | None = None) -> AssistantMessage:
         """Return one choice's message as it stands; `new_id` makes the call ids that are missing."""
         state = self.choices.get(choice) or Choice(choice)
-        return assemble_assistant(state, self.head, self.ending, new_id)
+        return assemble_assistant(state, self.head, self.ending(state), new_id)
 
     def messages(self, *, new_id: NewId | None = None) -> tuple[AssistantMessage, ...]:
         """Return the messages of all choices, by index; at least one."""
@@ -149,7 +177,7 @@ class Accumulator:
 
     # ------------------------------------------------------------------------------------------ one delta each
 
-    def _open(self, choice: Choice, kind: str, part: int | None) -> Growing:
+    def _place(self, choice: Choice, kind: str, part: int | None) -> Growing:
         """Return the part that a content delta belongs to."""
         if choice.has_finished:
             choice.note_early_finish()
@@ -160,6 +188,10 @@ class Accumulator:
         elif choice.last is not None and choice.last.kind == kind:
             choice.reopen()
             return choice.last
+        return self._open(choice, kind, part)
+
+    def _open(self, choice: Choice, kind: str, part: int | None) -> Growing:
+        """Open a part, if there may be one more."""
         limit = self._bounds.max_parts
         if limit is not None and self._parts >= limit:
             raise LimitExceeded("parts", limit)
@@ -169,7 +201,7 @@ class Accumulator:
     def _text(self, delta: TextDelta) -> int:
         if not delta.text:
             return _NO_PART
-        part = self._open(self.choice(delta.choice), "text", delta.part)
+        part = self._place(self.choice(delta.choice), "text", delta.part)
         part.pieces.append(delta.text)
         return part.key
 
@@ -180,7 +212,7 @@ class Accumulator:
         if not delta.text and delta.part is None and choice.last_reasoning is not None:
             part = choice.last_reasoning  # a signature that comes late belongs to the thinking that it signs
         else:
-            part = choice.last_reasoning = self._open(choice, "reasoning", delta.part)
+            part = choice.last_reasoning = self._place(choice, "reasoning", delta.part)
         if delta.text:
             part.pieces.append(delta.text)
         if delta.signature:
@@ -193,70 +225,96 @@ class Accumulator:
     def _refusal(self, delta: RefusalDelta) -> int:
         if not delta.text:
             return _NO_PART
-        part = self._open(self.choice(delta.choice), "refusal", delta.part)
+        part = self._place(self.choice(delta.choice), "refusal", delta.part)
         part.pieces.append(delta.text)
         return part.key
 
     def _fragment(self, delta: ToolCallFragment) -> int:
-        if is_nothing(delta):
-            return _NO_PART
         choice = self.choice(delta.choice)
+        if is_nothing(delta):
+            return self._only_data(choice, delta)
         if delta.part is not None:
-            return self._fragment_of_part(choice, delta).key
+            return self._fragment_of_part(choice, delta, delta.part).key
         verdict = which_call(delta, choice.calls)
         if verdict.call is None:
-            self._check_calls()
-            part = self._open(choice, "tool_call", choice.next_key)
+            self._check_size(None, delta.arguments)
+            part = self._open_call(choice, None)
         else:
+            self._check_size(verdict.call, delta.arguments)
             part = choice.part_of_call(verdict.call)
-        if choice.has_finished:
-            choice.note_early_finish()
-        self._check_size(part, delta)
-        part.call = choice.calls.place(delta, verdict)
-        choice.remember_call(part)
-        if verdict.code is not None and not (verdict.code == "changing_tool_id" and part.call.is_id_changing):
-            part.call.is_id_changing = part.call.is_id_changing or verdict.code == "changing_tool_id"
-            choice.warn(verdict.code, part.key, delta.event, delta.offset)
-        choice.grow_call(part, delta)
+            if choice.has_finished:
+                choice.note_early_finish()
+        call = part.call = choice.calls.place(delta, verdict)
+        if verdict.call is None:
+            choice.call_parts[call] = part
+        if verdict.code is not None:
+            choice.say_once(part, call, verdict.code, delta)
+        choice.grow_call(part, call, delta)
         return part.key
 
-    def _fragment_of_part(self, choice: Choice, delta: ToolCallFragment) -> Growing:
-        if ("tool_call", delta.part) not in choice.by_key:
-            self._check_calls()
-        part = self._open(choice, "tool_call", delta.part)
-        self._check_size(part, delta)
+    def _only_data(self, choice: Choice, delta: ToolCallFragment) -> int:
+        """Let opaque data that comes alone join the call that it belongs to; it opens none."""
+        if not delta.provider_data:
+            return _NO_PART
+        if delta.part is not None:
+            part = choice.by_key.get(("tool_call", delta.part))
+        else:
+            call = choice.calls.last if delta.index is None else choice.calls.at_index.get(delta.index)
+            part = choice.call_parts.get(call) if call is not None else None
+        if part is None:
+            return _NO_PART
+        part.provider_data.update(delta.provider_data)
+        return part.key
+
+    def _fragment_of_part(self, choice: Choice, delta: ToolCallFragment, key: int) -> Growing:
+        part = choice.by_key.get(("tool_call", key))
+        self._check_size(part.call if part is not None else None, delta.arguments)
+        if part is None:
+            part = self._open_call(choice, key)
+        elif choice.has_finished:
+            choice.note_early_finish()
         call = part.own_call()
         call.id = call.wire_id = call.id or delta.id or None
         call.index = delta.index if call.index is None else call.index
         call.kind = call.kind or delta.kind
-        choice.grow_call(part, delta)
+        choice.grow_call(part, call, delta)
         return part
 
-    def _check_calls(self) -> None:
+    def _open_call(self, choice: Choice, key: int | None) -> Growing:
         limit = self._bounds.max_tool_calls
         if limit is not None and self._calls >= limit:
             raise LimitExceeded("tool_calls", limit)
+        if choice.has_finished:
+            choice.note_early_finish()
+        part = self._open(choice, "tool_call", key)
         self._calls += 1
+        return part
 
-    def _check_size(self, part: Growing, delta: ToolCallFragment) -> None:
+    def _check_size(self, call: Call | None, arguments: str | dict[str, Any] | None) -> None:
         limit = self._bounds.max_argument_bytes
-        if limit is not None and isinstance(delta.arguments, str):
-            size = part.call.body.size if part.call is not None else 0
-            if size + len(delta.arguments) > limit:
-                raise LimitExceeded("argument_bytes", limit)
+        if limit is None or not arguments:
+            return
+        size = len(arguments) if isinstance(arguments, str) else len(dumps_text(arguments))
+        if size + (call.body.size if call is not None else 0) > limit:
+            raise LimitExceeded("argument_bytes", limit)
 
     def _settled(self, delta: ToolCallSettled) -> int:
         choice = self.choice(delta.choice)
-        part = self._open(choice, "tool_call", delta.part)
+        part = choice.by_key.get(("tool_call", delta.part))
+        self._check_size(None, delta.arguments)
+        if part is None:
+            part = self._open_call(choice, delta.part)
         call = part.own_call()
-        call.id = call.wire_id = call.id or delta.id
-        if delta.arguments and call.body.is_empty:
-            call.body.add(delta.arguments)
+        call.id = call.wire_id = call.id or delta.id or None
+        call.body.fill(delta.arguments or "")
         part.is_settled = True
         return part.key
 
     def _media(self, delta: MediaDelta) -> int:
-        part = self._open(self.choice(delta.choice), "media", delta.part)
+        choice = self.choice(delta.choice)
+        if delta.part is None and choice.last is not None and choice.last.kind == "media" and not choice.last.is_same_media(delta):
+            choice.close()
+        part = self._place(choice, "media", delta.part)
         part.media_kind = delta.kind
         part.media_type = part.media_type or delta.media_type
         part.media_id = part.media_id or delta.id
@@ -268,13 +326,36 @@ class Accumulator:
 
     def _part(self, delta: PartDelta) -> int:
         choice = self.choice(delta.choice)
-        part = self._open(choice, "whole", choice.next_key if delta.part is None else delta.part)
-        part.whole = delta.value
+        if isinstance(delta.value, ToolCallPart):
+            part = self._whole_call(choice, delta.value, delta.part)
+        else:
+            if choice.has_finished:
+                choice.note_early_finish()
+            found = None if delta.part is None else choice.by_key.get(("whole", delta.part))
+            part = found or self._open(choice, "whole", delta.part)
+            part.whole = delta.value
         choice.close()
         return part.key
 
+    def _whole_call(self, choice: Choice, value: ToolCallPart, key: int | None) -> Growing:
+        """Take a call that stands by itself; whether it may be run is judged with all the others."""
+        self._check_size(None, value.arguments)
+        part = self._open_call(choice, key)
+        call = part.own_call()
+        call.id = call.wire_id = value.id or None
+        call.index, call.kind, call.is_id_optional = value.index, value.kind, value.id_made_up
+        call.grow_name(value.name)
+        if value.arguments:
+            call.body.add(value.arguments)
+        part.provider_data.update(value.provider_data)
+        part.is_settled = True
+        return part
+
     def _citation(self, delta: CitationDelta) -> int:
-        part = self._open(self.choice(delta.choice), "text", delta.part)
+        choice = self.choice(delta.choice)
+        part = choice.last_text if delta.part is None else None
+        if part is None:
+            part = self._place(choice, "text", delta.part)
         part.items.append(delta.citation)
         return part.key
 
@@ -295,7 +376,7 @@ class Accumulator:
         return _NO_PART
 
     def _usage(self, delta: UsageDelta) -> int:
-        self.head.usage = delta.usage if self.head.usage is None else self.head.usage.updated(delta.usage)
+        self.head.report(delta.usage)
         return _NO_PART
 
     def _logprobs(self, delta: LogprobsDelta) -> int:
@@ -304,8 +385,9 @@ class Accumulator:
 
     def _token_ids(self, delta: TokenIdsDelta) -> int:
         choice = self.choice(delta.choice)
-        choice.prompt_ids = choice.prompt_ids or delta.prompt
-        if delta.completion:
+        if delta.prompt is not None and not choice.prompt_ids:
+            choice.prompt_ids = delta.prompt
+        if delta.completion is not None:
             choice.completion_ids.append(delta.completion)
         return _NO_PART
 

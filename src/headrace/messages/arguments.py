@@ -11,10 +11,22 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from headrace._json import JSONError, Scanner, dumps_text, first_object, join_objects, loads, loads_lenient, replace_surrogates
-from headrace.messages.identity import Body
+from headrace._json import (
+    JSONError,
+    Scanner,
+    dumps_text,
+    first_object,
+    join_objects,
+    loads,
+    loads_lenient,
+    parse_partial,
+    replace_surrogates,
+)
+from headrace.messages.identity import Body, object_of
 
-_MARKUP: Final = re.compile(r"(?:\s|[\]})`]|</?[\w|:｜▁ .=\"'-]{1,64}>|<[|｜][^<>]{1,64}[|｜]>)+")  # noqa: RUF001 - the bars and blocks are the markers' own
+_JSON_SPACE: Final = " \t\r\n"
+# Possessive: two alternatives can match the same marker, and going back to try the other one would take exponential time.
+_MARKUP: Final = re.compile(r"(?:\s|[\]})`]|</?[\w|:｜▁ .=\"'-]{1,64}>|<[|｜][^<>{}]{1,64}[|｜]>)++")  # noqa: RUF001 - the bars and blocks are the markers' own
 
 
 class Arguments(NamedTuple):
@@ -36,38 +48,43 @@ def parse_arguments(body: Body, *, is_whole: bool, may_be_blank: bool) -> Argume
 
     Args:
         body: the pieces, in order.
-        is_whole: the stream has ended well; only then is a failed parse worth a warning about its end.
+        is_whole: the stream has ended, well or not: only then is it said what is wrong with arguments that do not parse.
         may_be_blank: blank text and `null` mean no arguments; only the end of a whole stream allows that.
     """
     if body.objects:
-        return _from_objects(body)
+        return _from_objects(body, is_whole=is_whole)
     raw = "".join(body.pieces)
     text = raw.strip()
     if text in ("", "null"):
-        codes = ("arguments_not_object",) if text else ()
-        return Arguments(raw, {}, codes) if may_be_blank else Arguments(raw, None)
+        if not may_be_blank:
+            return Arguments(raw, None, ("truncated_tool_arguments",) if is_whole else ())
+        return Arguments(raw, {}, ("arguments_not_object",) if text else ())
+    text = raw.strip(_JSON_SPACE)
     try:
         value = loads(text)
     except JSONError:
-        return _repaired(raw, text, body.pieces, is_whole=is_whole)
+        repaired = _repaired(raw, text, body.pieces)
+        if repaired is not None:
+            return repaired
+        code = "truncated_tool_arguments" if _is_cut(text) else "invalid_tool_arguments"
+        return Arguments(raw, None, (code,) if is_whole else ())
     if isinstance(value, dict):
         return Arguments(raw, value)  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, str):
-        inner = _object(value)
-        if inner is not None:
-            return Arguments(raw, inner, ("lenient_json",))
-    return Arguments(raw, None, ("arguments_not_object",))
+    inner = object_of(value) if isinstance(value, str) else None
+    if inner is not None:
+        return Arguments(raw, inner, ("lenient_json",))
+    return Arguments(raw, None, ("arguments_not_object",) if is_whole else ())
 
 
-def _from_objects(body: Body) -> Arguments:
+def _from_objects(body: Body, *, is_whole: bool) -> Arguments:
     joined = join_objects(body.objects)
     text = "".join(body.pieces).strip()
     if text in ("", "{}"):
-        return Arguments(dumps_text(joined), joined)
-    return Arguments(text + dumps_text(joined), None, ("invalid_tool_arguments",))
+        return Arguments(dumps_text(joined), joined, ("placeholder_arguments_dropped",) if text else ())
+    return Arguments(text + dumps_text(joined), None, ("invalid_tool_arguments",) if is_whole else ())
 
 
-def _repaired(raw: str, text: str, pieces: Sequence[str], *, is_whole: bool) -> Arguments:
+def _repaired(raw: str, text: str, pieces: Sequence[str]) -> Arguments | None:
     lenient = _lenient_object(text)
     if lenient is not None:
         return Arguments(raw, lenient, ("lenient_json",))
@@ -75,16 +92,18 @@ def _repaired(raw: str, text: str, pieces: Sequence[str], *, is_whole: bool) -> 
     if repeated is not None:
         return Arguments(raw, repeated, ("duplicate_arguments_dropped",))
     split = first_object(text)
-    if split is not None:
-        found, rest = split
-        behind = _object(rest) if not found else None
+    if split is None:
+        return None
+    rest = split[1]
+    if not split[0]:
+        behind = object_of(rest)
         if behind is not None:
             return Arguments(raw, behind, ("placeholder_arguments_dropped",))
-        if _MARKUP.fullmatch(rest):
-            return Arguments(raw, replace_surrogates(found), ("trailing_garbage",))
-    if is_whole and _is_cut(text):
-        return Arguments(raw, None, ("truncated_tool_arguments",))
-    return Arguments(raw, None, ("invalid_tool_arguments",) if is_whole else ())
+    if _MARKUP.fullmatch(rest):
+        found = _lenient_object(text[: len(text) - len(rest)])  # read again, since `first_object` knows no bound of depth
+        if found is not None:
+            return Arguments(raw, found, ("trailing_garbage",))
+    return None
 
 
 def _lenient_object(text: str) -> dict[str, Any] | None:
@@ -96,26 +115,22 @@ def _lenient_object(text: str) -> dict[str, Any] | None:
 
 
 def _without_repeat(pieces: Sequence[str]) -> dict[str, Any] | None:
-    """Return the object where the last piece is the whole body again: equal to all before it, or a whole object that starts with it."""
-    if len(pieces) < 2:  # noqa: PLR2004 - a repeat needs two
+    """Return the object where the last piece is the whole body again: equal to all before it, or a whole object that starts with it.
+
+    Where all pieces together may be the beginning of something longer (`{"a":` and `{"a":1}` of a body that was cut), they are that.
+    """
+    if len(pieces) < 2:
         return None
     last = pieces[-1]
-    before_size = sum(len(piece) for piece in pieces) - len(last)
-    if before_size > len(last):
+    if sum(len(piece) for piece in pieces) > 2 * len(last):
         return None
     before = "".join(pieces[:-1])
-    return _object(last) if last.startswith(before) else None
+    if not last.startswith(before) or parse_partial(before + last) is not None:
+        return None
+    return object_of(last)
 
 
 def _is_cut(text: str) -> bool:
     scanner = Scanner()
     scanner.scan(text)
     return scanner.depth > 0 or scanner.is_in_string
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = loads(text)
-    except JSONError:
-        return None
-    return value if isinstance(value, dict) else None

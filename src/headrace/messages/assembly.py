@@ -7,9 +7,9 @@ decided here and only here (law 4).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from headrace._json import EMPTY
+from headrace._json import EMPTY, has_lone_surrogate, replace_surrogates
 from headrace.messages.arguments import Arguments, parse_arguments
 from headrace.messages.deltas import MetadataDelta, StreamError
 from headrace.messages.finish import Finish, decide
@@ -27,11 +27,12 @@ from headrace.messages.parts import (
     make,
 )
 from headrace.messages.reasoning_details import join_details
-from headrace.messages.value_merge import merge_all
+from headrace.messages.value_merge import as_json, merge_all
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 
 NewId = Callable[[], str]
-_UNSAFE = frozenset({"content_filter", "error", None})
+_TEXTS: Final = {"text": TextPart, "reasoning": ReasoningPart, "refusal": RefusalPart}
+_UNSAFE: Final = frozenset({"content_filter", "error", None})
 
 
 class Ending(NamedTuple):
@@ -57,6 +58,24 @@ class _Rules(NamedTuple):
     is_cut_by_length: bool
 
 
+class Judged(NamedTuple):
+    """What a choice's parts are, why it stopped, and what was odd."""
+
+    parts: list[Part]
+    finish: Finish
+    warnings: tuple[Warning, ...]
+
+
+def judge(choice: Choice, ending: Ending, new_id: NewId | None = None) -> Judged:
+    """Build the parts of one choice, with its calls parsed and judged; arguments as in `assemble_assistant`."""
+    has_calls = any(part.kind == "tool_call" for part in choice.parts)
+    finish = decide(choice.words, has_calls=has_calls, is_ended=ending.is_ended, error_kind=ending.error.kind if ending.error else None)
+    warnings = list(choice.warnings)
+    parts = _parts(choice, _rules(choice, ending, finish), warnings, new_id)
+    warnings += [Warning(code, *choice.finish_at, choice.index) for code in finish.codes]
+    return Judged(parts, finish, tuple(warnings))
+
+
 def assemble_assistant(choice: Choice, head: Head, ending: Ending, new_id: NewId | None = None) -> AssistantMessage:
     """Build the message of one choice.
 
@@ -65,13 +84,11 @@ def assemble_assistant(choice: Choice, head: Head, ending: Ending, new_id: NewId
         head: what is known of the message as a whole.
         ending: whether and how the stream ended.
         new_id: makes the call ids that are missing; by default `call_1`, `call_2`, … unique in the message.
+
+    Raises:
+        UsageError: the parser's value, which only people give, cannot be written as JSON.
     """
-    has_calls = any(part.kind == "tool_call" for part in choice.parts)
-    finish = decide(choice.words, has_calls=has_calls, is_ended=ending.is_ended, error_kind=ending.error.kind if ending.error else None)
-    warnings = list(choice.warnings)
-    parts = _parts(choice, _rules(choice, ending, finish), warnings, new_id)
-    warnings += [Warning(code, *choice.finish_at, choice.index) for code in finish.codes]
-    metadata = merge_metadata(choice.metadata)
+    parts, finish, warnings = judge(choice, ending, new_id)
     return AssistantMessage.assemble(
         parts,
         id=head.id,
@@ -79,15 +96,15 @@ def assemble_assistant(choice: Choice, head: Head, ending: Ending, new_id: NewId
         model=head.model,
         provider=head.provider,
         created_at=head.created_at,
-        metadata=metadata,
+        metadata=merge_metadata(choice.metadata),
         usage=head.usage,
         finish_reason=finish.reason,
         finish_reason_raw=finish.raw,
-        warnings=tuple(warnings),
-        parsed=merge_all(choice.parsed),
+        warnings=warnings,
+        parsed=as_json(merge_all(choice.parsed)),
         logprobs=merge_all(choice.logprobs),
         prompt_token_ids=choice.prompt_ids,
-        completion_token_ids=tuple(token for ids in choice.completion_ids for token in ids) if choice.completion_ids else None,
+        completion_token_ids=choice.all_completion_ids(),
     )
 
 
@@ -110,6 +127,17 @@ def assemble_content(choice: Choice) -> list[Part]:
     return _parts(choice, _Rules(can_run=False, may_be_blank=False, is_whole=False, is_cut_by_length=False), [], None)
 
 
+def text_of(choice: Choice, kind: str) -> str:
+    """Return the text of the parts of one kind, in their order, joined with nothing; a whole part counts as what it is."""
+    texts: list[str] = []
+    for part in ordered(choice):
+        if part.kind == kind:
+            texts.append(_text(part.pieces, part, choice, []))
+        elif isinstance(part.whole, (TextPart, ReasoningPart, RefusalPart)) and type(part.whole) is _TEXTS.get(kind):
+            texts.append(part.whole.text)
+    return "".join(texts)
+
+
 def merge_metadata(deltas: list[MetadataDelta]) -> dict[str, Any]:
     """Fold metadata by key: `merge_values`, but of a key that was ever declared a snapshot the last value that is not None."""
     if not deltas:
@@ -126,12 +154,12 @@ def merge_metadata(deltas: list[MetadataDelta]) -> dict[str, Any]:
 
 
 def ordered(choice: Choice) -> list[Growing]:
-    """Return the parts in their order: by key; the calls, in the places that calls have, by wire index and then arrival.
+    """Return the parts in their order: by key; the calls whose key the wire did not give, among themselves by wire index, then arrival.
 
     A call without index sorts with the call that arrived before it, before all if none did.
     """
     parts = sorted(choice.parts, key=lambda part: part.key)
-    arrived = [part for part in choice.parts if part.kind == "tool_call"]
+    arrived = [part for part in choice.parts if part.kind == "tool_call" and not part.is_numbered]
     ranks: dict[int, tuple[int, int]] = {}
     index = -1
     for n, part in enumerate(arrived):
@@ -139,12 +167,13 @@ def ordered(choice: Choice) -> list[Growing]:
             index = part.call.index
         ranks[id(part)] = (index, n)
     calls = iter(sorted(arrived, key=lambda part: ranks[id(part)]))
-    return [next(calls) if part.kind == "tool_call" else part for part in parts]
+    return [next(calls) if id(part) in ranks else part for part in parts]
 
 
 def _rules(choice: Choice, ending: Ending, finish: Finish) -> _Rules:
     can_run = ending.is_ended and ending.error is None and finish.reason not in _UNSAFE
-    says_calls = any(reason == "tool_calls" for _, reason in choice.words)
+    # A finish word is an end only if nothing of substance follows it.
+    says_calls = choice.has_finished and any(reason == "tool_calls" for _, reason in choice.words)
     is_length = finish.reason == "length"
     return _Rules(
         can_run=can_run,
@@ -162,17 +191,17 @@ def _parts(choice: Choice, rules: _Rules, warnings: list[Warning], new_id: NewId
         if part.kind == "tool_call":
             parts.append(_call(part, choice, rules, warnings, ids))
         else:
-            parts.append(_content(part))
+            parts.append(_content(part, choice, warnings))
     return parts
 
 
-def _content(part: Growing) -> Part:
-    text = "".join(part.pieces)
+def _content(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
+    text = _text(part.pieces, part, choice, warnings)
     match part.kind:
         case "text":
-            return make(TextPart, text=text, citations=tuple(part.items))  # type: ignore[no-any-return]
+            return make(TextPart, text=text, citations=tuple(part.items))
         case "reasoning":
-            return make(  # type: ignore[no-any-return]
+            return make(
                 ReasoningPart,
                 text=text,
                 signature="".join(part.signature) or None,
@@ -180,10 +209,10 @@ def _content(part: Growing) -> Part:
                 details=join_details(part.items),
             )
         case "refusal":
-            return make(RefusalPart, text=text)  # type: ignore[no-any-return]
+            return make(RefusalPart, text=text)
         case "media":
             provider_data = {"id": part.media_id} if part.media_id else EMPTY
-            return make(  # type: ignore[no-any-return]
+            return make(
                 MediaPart,
                 kind=part.media_kind,
                 data=b"".join(part.data),
@@ -192,53 +221,80 @@ def _content(part: Growing) -> Part:
                 provider_data=provider_data,
             )
         case _:
-            assert part.whole is not None, part.kind  # noqa: S101 - a whole part is opened and filled in one step
+            assert part.whole is not None, part.kind
             return part.whole
 
 
-def _call(part: Growing, choice: Choice, rules: _Rules, warnings: list[Warning], ids: dict[int, str]) -> ToolCallPart:
+def _text(pieces: list[str], part: Growing, choice: Choice, warnings: list[Warning]) -> str:
+    """Join pieces of text; two halves of a character that meet are one, a half that is left alone becomes U+FFFD."""
+    text = "".join(pieces)
+    if text.isascii() or not has_lone_surrogate(text):
+        return text
+    mended: str = replace_surrogates(text)
+    if mended.count("\ufffd") > text.count("\ufffd"):
+        warnings.append(Warning("invalid_utf8", part.event, part.offset, choice.index, part.key))
+    return mended
+
+
+def _call(part: Growing, choice: Choice, rules: _Rules, warnings: list[Warning], ids: _Ids) -> ToolCallPart:
     call = part.own_call()
-    is_custom = call.kind == "custom"
-    outcome = (
-        Arguments("".join(call.body.pieces), None)
-        if is_custom
-        else parse_arguments(call.body, is_whole=rules.is_whole, may_be_blank=rules.may_be_blank)
-    )
-    has_arguments = (not rules.is_cut_by_length or part.is_settled) if is_custom else outcome.parsed is not None
-    made_up = ids.get(id(part))
+    if call.kind == "custom":
+        outcome = Arguments("".join(call.body.pieces), None)
+        has_arguments = rules.may_be_blank or (not rules.is_cut_by_length and bool(outcome.raw)) or part.is_settled
+    else:
+        outcome = parse_arguments(call.body, is_whole=rules.is_whole, may_be_blank=rules.may_be_blank)
+        has_arguments = outcome.parsed is not None
+    raw = _text([outcome.raw], part, choice, warnings)
+    name = _text([call.name], part, choice, warnings)
+    made_up = ids.made.get(id(part))
     codes = list(outcome.codes)
-    if made_up is not None and call.wire_id is None and not call.is_id_optional and rules.is_whole:
+    if id(part) in ids.taken:
+        codes.insert(0, "duplicate_tool_id")
+    elif made_up is not None and call.wire_id is None and not call.is_id_optional and rules.is_whole:
         codes.insert(0, "missing_tool_id")
-    if not call.name and rules.is_whole:
+    if not name and rules.is_whole:
         codes.append("missing_tool_name")
-    warnings += [Warning(code, part.event, part.offset, choice.index, part.key, call.name) for code in codes]
-    return make(  # type: ignore[no-any-return]
+    warnings += [Warning(code, part.event, part.offset, choice.index, part.key, name) for code in codes]
+    return make(
         ToolCallPart,
-        id=call.id or made_up or "",
-        name=call.name,
+        id=made_up or replace_surrogates(call.id),
+        name=name,
         kind=call.kind or "function",
-        arguments=outcome.raw,
+        arguments=raw,
         parsed=outcome.parsed,
-        runnable=rules.can_run and bool(call.name) and has_arguments,
+        runnable=rules.can_run and bool(name) and has_arguments,
         index=call.index,
         id_made_up=made_up is not None,
         provider_data=part.provider_data or EMPTY,
     )
 
 
-def _ids(growing: list[Growing], new_id: NewId | None) -> dict[int, str]:
+class _Ids(NamedTuple):
+    """The ids that were made up, by part: for calls that have none, and for those (`taken`) whose id an earlier call has."""
+
+    made: dict[int, str]
+    taken: set[int]
+
+
+def _ids(growing: list[Growing], new_id: NewId | None) -> _Ids:
     """Make the ids that are missing, unique in the message."""
     calls: list[tuple[Growing, Call]] = [(part, part.own_call()) for part in growing if part.kind == "tool_call"]
-    taken = {call.id for _, call in calls if call.id}
-    made: dict[int, str] = {}
-    count = 0
+    used: set[str] = set()
+    ids = _Ids({}, set())
+    lacking: list[Growing] = []
     for part, call in calls:
-        if call.id:
+        if call.id and call.id not in used:
+            used.add(call.id)
             continue
+        lacking.append(part)
+        if call.id:
+            ids.taken.add(id(part))
+    count = 0
+    for part in lacking:
         identifier = new_id() if new_id is not None else ""
-        while not identifier or identifier in taken:
+        while not identifier or identifier in used:
             count += 1
             identifier = f"call_{count}"
-        taken.add(identifier)
-        made[id(part)] = identifier
-    return made
+        used.add(identifier)
+        ids.made[id(part)] = identifier
+    return ids

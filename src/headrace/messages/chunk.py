@@ -9,38 +9,32 @@ A sum keeps its deltas in a shared buffer that only grows; a chunk is a prefix o
 
 from __future__ import annotations
 
+import copy
+import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
 import msgspec
 
-from headrace._json import JSON, freeze
-from headrace.errors import UsageError, UsageTypeError
+from headrace._json import JSON
+from headrace.errors import UsageTypeError
+from headrace.messages import handmade
 from headrace.messages.accumulator import Accumulator, NewId
-from headrace.messages.assembly import assemble_content, merge_metadata
-from headrace.messages.deltas import (
-    Delta,
-    FinishDelta,
-    LogprobsDelta,
-    MessageStart,
-    MetadataDelta,
-    ParsedDelta,
-    PartDelta,
-    ReasoningDelta,
-    RefusalDelta,
-    TextDelta,
-    TokenIdsDelta,
-    ToolCallFragment,
-    ToolResultDelta,
-    UsageDelta,
-)
+from headrace.messages.assembly import Judged, assemble_content, judge, merge_metadata, text_of
+from headrace.messages.deltas import Delta, TextDelta, ToolCallFragment
+from headrace.messages.fields import Content
 from headrace.messages.finish import FinishReason, first_said
+from headrace.messages.growing import Choice
 from headrace.messages.message import AssistantMessage, Message, Role, SystemMessage, ToolMessage, UserMessage
-from headrace.messages.parts import ResultState, ToolCallPart, parts_of
+from headrace.messages.parts import ResultState, ToolCallPart
 from headrace.messages.usage import Usage
 from headrace.messages.value_merge import merge_all
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+
+T = TypeVar("T")
+_CALLED: Final = re.compile(r"^\w+\(\) ")
+_QUOTED: Final = re.compile(r"'(\w+)'$")
 
 
 class _Buffer(list[Delta]):
@@ -56,14 +50,20 @@ class _Buffer(list[Delta]):
 class ChunkMeta(msgspec.StructMeta):
     """Gives chunks the constructor that people call; decoders make theirs from deltas."""
 
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        """Make a chunk from what a person wrote."""
-        kind = cast("type[MessageChunk]", cls)
+    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:  # noqa: N805 - a metaclass, which ruff cannot see
+        """Make a chunk from what a person wrote.
+
+        Raises:
+            UsageError: an argument is missing, unknown or wrong; the error names it.
+        """
+        kind: Any = cls
         try:
-            deltas = kind._deltas_of(*args, **fields)
-        except TypeError as error:
-            raise UsageTypeError(f"{cls.__name__}: {str(error).replace('_deltas_of() ', '')}", argument=cls.__name__) from error
-        return kind.from_deltas(deltas)
+            deltas = kind._MAKE_DELTAS(*args, **fields)
+        except TypeError as error:  # of the call itself: what is in the arguments is checked, and raises `UsageError`
+            what = _CALLED.sub("", str(error))
+            named = _QUOTED.search(what)
+            raise UsageTypeError(f"{cls.__name__} {what}", argument=named[1] if named else cls.__name__) from error
+        return cast("T", kind.from_deltas(deltas))
 
 
 class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=ChunkMeta):
@@ -74,6 +74,12 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
     _is_from_wire: bool = False
 
     _ROLE: ClassVar[Role | None] = None
+    _MAKE_DELTAS: ClassVar[Callable[..., list[Delta]]] = staticmethod(handmade.no_deltas)
+
+    if TYPE_CHECKING:  # what `ChunkMeta` takes
+
+        def __init__(self) -> None:
+            """Make the identity."""
 
     @classmethod
     def from_deltas(cls, deltas: Iterable[Delta], *, is_from_wire: bool = False) -> Self:
@@ -85,10 +91,6 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         """
         items = tuple(deltas)
         return cast("Self", msgspec.StructMeta.__call__(cls, items, len(items), is_from_wire))
-
-    @staticmethod
-    def _deltas_of() -> list[Delta]:
-        return []
 
     @staticmethod
     def join(chunks: Iterable[MessageChunk]) -> MessageChunk:
@@ -110,16 +112,16 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         Raises:
             UsageError: (also a `TypeError`) the other is no chunk, or has another role.
         """
-        kind = type(self)
-        other_kind = type(other)
-        if kind is not other_kind:
+        kind: type[MessageChunk] = type(self)
+        if kind is not type(other):
             kind = _common(self, other)
         items, size = self._items, self._size
         if type(items) is not _Buffer or len(items) != size or items.owner != threading.get_ident():
             items = _Buffer(items if len(items) == size else items[:size])
         more = other._items
         items.extend(more if len(more) == other._size else more[: other._size])
-        return _MAKE[kind](items, len(items), self._is_from_wire or other._is_from_wire)
+        total: Self = _MAKE[kind](items, len(items), self._is_from_wire or other._is_from_wire)
+        return total
 
     def __radd__(self, other: object) -> Self:
         """Let `sum()` start from 0."""
@@ -148,7 +150,7 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
     def __repr__(self) -> str:
         """Show the deltas, at most eight."""
         shown = ", ".join(repr(delta) for delta in self._items[: min(self._size, 8)])
-        return f"{type(self).__name__}<{shown}{', …' if self._size > 8 else ''}>"  # noqa: PLR2004
+        return f"{type(self).__name__}<{shown}{', …' if self._size > 8 else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by deltas."""
@@ -158,6 +160,11 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
     def deltas(self) -> tuple[Delta, ...]:
         """The deltas, in the order in which they came."""
         return tuple(self._items[: self._size])
+
+    @property
+    def is_from_wire(self) -> bool:
+        """Whether a decoder made it or a part of it: then only `Ended` ends the message."""
+        return self._is_from_wire
 
     @property
     def role(self) -> Role | None:
@@ -171,14 +178,17 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         fold.extend(self.deltas)
         return fold
 
+    def _first(self) -> Choice:
+        return self._fold().choice(0)
+
     @property
     def text(self) -> str:
         """The text so far."""
         if self._size == 1:
             (delta,) = self._items[:1]
-            if type(delta) is TextDelta:
+            if type(delta) is TextDelta and delta.choice == 0 and delta.text.isascii():
                 return delta.text
-        return self.to_message().text
+        return text_of(self._first(), "text")
 
     @property
     def name(self) -> str | None:
@@ -187,8 +197,8 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata so far."""
-        return merge_metadata(self._fold().choice(0).metadata)
+        """The metadata so far; a copy."""
+        return dict(merge_metadata(self._first().metadata))
 
     def to_message(self, new_id: NewId | None = None) -> Message:
         """Return the message that this chunk makes; `new_id` makes the call ids that are missing."""
@@ -203,66 +213,54 @@ class AssistantMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     """
 
     _ROLE = "assistant"
+    _MAKE_DELTAS = staticmethod(handmade.assistant_deltas)
 
-    @staticmethod
-    def _deltas_of(
-        content: object = None,
-        *,
-        reasoning: str | None = None,
-        refusal: str | None = None,
-        tool_calls: Iterable[ToolCallFragment | ToolCallPart] | None = None,
-        usage: Usage | Mapping[str, Any] | None = None,
-        finish_reason: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        snapshot_keys: Iterable[str] = (),
-        parsed: object = None,
-        logprobs: JSON = None,
-        prompt_token_ids: Iterable[int] | None = None,
-        completion_token_ids: Iterable[int] | None = None,
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002 - the field's name
-        model: str | None = None,
-    ) -> list[Delta]:
-        deltas: list[Delta] = []
-        if name or id or model:
-            deltas.append(MessageStart(id=id, model=model, name=name))
-        if reasoning:
-            deltas.append(ReasoningDelta(reasoning))
-        deltas += _content(content)
-        if refusal:
-            deltas.append(RefusalDelta(refusal))
-        deltas += [_fragment(call, n) for n, call in enumerate(tool_calls or ())]
-        deltas += _metadata(metadata, snapshot_keys)
-        if parsed is not None:
-            deltas.append(ParsedDelta(parsed))
-        if logprobs is not None:
-            deltas.append(LogprobsDelta(freeze(logprobs, "logprobs")))
-        if prompt_token_ids is not None or completion_token_ids is not None:
-            deltas.append(TokenIdsDelta(_ids(prompt_token_ids), _ids(completion_token_ids)))
-        if usage is not None:
-            deltas.append(UsageDelta(Usage.of(usage)))
-        if finish_reason is not None:
-            deltas.append(FinishDelta(_text(finish_reason, "finish_reason")))
-        return deltas
+    if TYPE_CHECKING:  # what `ChunkMeta` takes
+
+        def __init__(
+            self,
+            content: Content = None,
+            *,
+            reasoning: str | None = None,
+            refusal: str | None = None,
+            tool_calls: Iterable[ToolCallFragment | ToolCallPart] | None = None,
+            usage: Usage | Mapping[str, Any] | None = None,
+            finish_reason: str | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            snapshot_keys: Iterable[str] = (),
+            parsed: object = None,
+            logprobs: JSON = None,
+            prompt_token_ids: Iterable[int] | None = None,
+            completion_token_ids: Iterable[int] | None = None,
+            name: str | None = None,
+            id: str | None = None,  # noqa: A002 - the field's name
+            model: str | None = None,
+        ) -> None:
+            """Take the content, and the rest by keyword."""
 
     @property
     def reasoning(self) -> str | None:
         """The reasoning so far, or None if there is none."""
-        return self.to_message().reasoning or None
+        return text_of(self._first(), "reasoning") or None
 
     @property
     def refusal(self) -> str | None:
         """The refusal so far, or None if there is none."""
-        return self.to_message().refusal or None
+        return text_of(self._first(), "refusal") or None
 
     @property
     def tool_calls(self) -> tuple[ToolCallFragment, ...]:
-        """The calls so far, each joined from its fragments: raw arguments, the wire's index."""
-        calls = self.to_message().tool_calls
+        """The calls so far, each joined from its fragments: raw arguments, the wire's index; an id only if the wire gave one."""
         return tuple(
-            ToolCallFragment(id="" if call.id_made_up else call.id, name=call.name, arguments=call.arguments, index=call.index, kind=call.kind)
-            for call in calls
+            ToolCallFragment(None if part.id_made_up else part.id, part.name, part.arguments, part.index, part.kind)
+            for part in self._judged().parts
+            if isinstance(part, ToolCallPart)
         )
+
+    def _judged(self) -> Judged:
+        fold = self._fold()
+        choice = fold.choice(0)
+        return judge(choice, fold.ending(choice))
 
     @property
     def usage(self) -> Usage | None:
@@ -272,39 +270,39 @@ class AssistantMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     @property
     def finish_reason(self) -> FinishReason | None:
         """What the finish word that counts says so far, neutral; only a whole message weighs it against the calls that came."""
-        said = first_said(self._fold().choice(0).words)
+        said = first_said(self._first().words)
         return said[1] if said else None
 
     @property
     def finish_reason_raw(self) -> str | None:
         """The finish word that counts so far."""
-        said = first_said(self._fold().choice(0).words)
+        said = first_said(self._first().words)
         return said[0] if said else None
 
     @property
     def parsed(self) -> Any:
-        """The parser's value so far."""
-        return merge_all(self._fold().choice(0).parsed)
+        """The parser's value so far; a copy."""
+        return copy.deepcopy(merge_all(self._first().parsed))
 
     @property
     def logprobs(self) -> JSON:
-        """The log-probabilities so far."""
-        return self.to_message().logprobs
+        """The log-probabilities so far; a copy."""
+        return merge_all(self._first().logprobs)
 
     @property
     def prompt_token_ids(self) -> tuple[int, ...] | None:
         """The prompt's token ids, if they came."""
-        return self.to_message().prompt_token_ids
+        return self._first().prompt_ids
 
     @property
     def completion_token_ids(self) -> tuple[int, ...] | None:
         """The completion's token ids so far, if any came."""
-        return self.to_message().completion_token_ids
+        return self._first().all_completion_ids()
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What was repaired or odd so far."""
-        return self.to_message().warnings
+        return self._judged().warnings
 
     def to_message(self, new_id: NewId | None = None) -> AssistantMessage:
         """Return the message that this chunk makes (choice 0); `new_id` makes the call ids that are missing."""
@@ -319,23 +317,21 @@ class ToolMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     """A piece of a tool's result: `ToolMessageChunk(content, call_id=…, name=…, state=…, metadata=…)`."""
 
     _ROLE = "tool"
+    _MAKE_DELTAS = staticmethod(handmade.tool_deltas)
 
-    @staticmethod
-    def _deltas_of(
-        content: object = None,
-        *,
-        call_id: str | None = None,
-        name: str | None = None,
-        state: ResultState | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        snapshot_keys: Iterable[str] = (),
-    ) -> list[Delta]:
-        deltas: list[Delta] = []
-        if name:
-            deltas.append(MessageStart(name=name))
-        if call_id or name or state:
-            deltas.append(ToolResultDelta(call_id or None, name or None, state))
-        return [*deltas, *_content(content), *_metadata(metadata, snapshot_keys)]
+    if TYPE_CHECKING:  # what `ChunkMeta` takes
+
+        def __init__(
+            self,
+            content: Content = None,
+            *,
+            call_id: str | None = None,
+            name: str | None = None,
+            state: ResultState | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            snapshot_keys: Iterable[str] = (),
+        ) -> None:
+            """Take the content, and the rest by keyword."""
 
     @property
     def call_id(self) -> str:
@@ -345,7 +341,7 @@ class ToolMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What was odd so far: two different call ids."""
-        return tuple(self._fold().choice(0).warnings)
+        return tuple(self._first().warnings)
 
     def to_message(self, new_id: NewId | None = None) -> ToolMessage:  # noqa: ARG002 - results make no ids
         """Return the tool message that this chunk makes."""
@@ -356,35 +352,55 @@ class UserMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     """A piece of what a person says: `UserMessageChunk(content, name=…, metadata=…)`."""
 
     _ROLE = "user"
+    _MAKE_DELTAS = staticmethod(handmade.user_deltas)
 
-    @staticmethod
-    def _deltas_of(
-        content: object = None, *, name: str | None = None, metadata: Mapping[str, Any] | None = None, snapshot_keys: Iterable[str] = ()
-    ) -> list[Delta]:
-        start: list[Delta] = [MessageStart(name=name)] if name else []
-        return [*start, *_content(content), *_metadata(metadata, snapshot_keys)]
+    if TYPE_CHECKING:  # what `ChunkMeta` takes
+
+        def __init__(
+            self,
+            content: Content = None,
+            *,
+            name: str | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            snapshot_keys: Iterable[str] = (),
+        ) -> None:
+            """Take the content, and the rest by keyword."""
 
     def to_message(self, new_id: NewId | None = None) -> UserMessage:  # noqa: ARG002 - no ids to make
         """Return the user message that this chunk makes."""
         fold = self._fold()
-        choice = fold.choice(0)
-        return UserMessage.assemble(assemble_content(choice), name=fold.head.name, metadata=merge_metadata(choice.metadata))
+        choice, head = fold.choice(0), fold.head
+        metadata = merge_metadata(choice.metadata)
+        return UserMessage.assemble(assemble_content(choice), id=head.id, name=head.name, created_at=head.created_at, metadata=metadata)
 
 
 class SystemMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     """A piece of instructions: `SystemMessageChunk(content, name=…, metadata=…)`."""
 
     _ROLE = "system"
-    _deltas_of = UserMessageChunk._deltas_of  # noqa: RUF012 - a method, not data
+    _MAKE_DELTAS = staticmethod(handmade.system_deltas)
+
+    if TYPE_CHECKING:  # what `ChunkMeta` takes
+
+        def __init__(
+            self,
+            content: Content = None,
+            *,
+            name: str | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            snapshot_keys: Iterable[str] = (),
+        ) -> None:
+            """Take the content, and the rest by keyword."""
 
     def to_message(self, new_id: NewId | None = None) -> SystemMessage:  # noqa: ARG002 - no ids to make
         """Return the system message that this chunk makes."""
         fold = self._fold()
-        choice = fold.choice(0)
-        return SystemMessage.assemble(assemble_content(choice), name=fold.head.name, metadata=merge_metadata(choice.metadata))
+        choice, head = fold.choice(0), fold.head
+        metadata = merge_metadata(choice.metadata)
+        return SystemMessage.assemble(assemble_content(choice), id=head.id, name=head.name, created_at=head.created_at, metadata=metadata)
 
 
-_MAKE: dict[type[MessageChunk], Any] = {
+_MAKE: Final[dict[type[MessageChunk], Any]] = {
     kind: msgspec.StructMeta.__call__.__get__(kind)
     for kind in (MessageChunk, AssistantMessageChunk, ToolMessageChunk, UserMessageChunk, SystemMessageChunk)
 }
@@ -405,35 +421,3 @@ def _common(left: MessageChunk, right: object) -> type[MessageChunk]:
             f"cannot merge {type(left).__name__} and {type(right).__name__}: only chunks of one role add up", argument="other"
         )
     return cast("type[MessageChunk]", kinds.pop())
-
-
-def _content(content: object) -> list[Delta]:
-    if content is None:
-        return []
-    if isinstance(content, str):
-        return [TextDelta(_text(content, "content"))] if content else []
-    return [PartDelta(part) for part in parts_of(content)]
-
-
-def _metadata(metadata: Mapping[str, Any] | None, snapshot_keys: Iterable[str]) -> list[Delta]:
-    if not metadata:
-        return []
-    return [MetadataDelta(freeze(metadata, "metadata"), tuple(snapshot_keys))]
-
-
-def _fragment(call: object, n: int) -> ToolCallFragment:
-    if isinstance(call, ToolCallFragment):
-        return call
-    if isinstance(call, ToolCallPart):
-        return ToolCallFragment(call.id, call.name, call.arguments, call.index, call.kind, provider_data=call.provider_data)
-    raise UsageError(f"tool_calls[{n}] is a {type(call).__name__}, not a ToolCallFragment", argument=f"tool_calls[{n}]")
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{name} is a {type(value).__name__}, not text", argument=name)
-    return value
-
-
-def _ids(values: Iterable[int] | None) -> tuple[int, ...] | None:
-    return None if values is None else tuple(values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from headrace.messages.deltas import MessageStart, MetadataDelta, ToolCallFragment, ToolResultDelta
+from headrace.messages.deltas import MediaDelta, MessageStart, MetadataDelta, ToolCallFragment, ToolResultDelta
 from headrace.messages.finish import FinishReason
 from headrace.messages.identity import Call, CallTable
 from headrace.messages.parts import MediaKind, Part, ResultState
@@ -25,17 +25,19 @@ class Growing:
         pieces: text, or a transcript; `signature`, `encrypted`, `data`: their pieces.
         items: citations, or details of reasoning.
         event, offset: where in the stream its last fragment came.
+        is_numbered: the wire gave the key, so the key alone says where the part stands.
     """
 
     __slots__ = (
-        "call", "data", "encrypted", "event", "is_settled", "items", "key", "kind", "media_id", "media_kind", "media_type", "offset",
+        "call", "data", "encrypted", "event", "is_numbered", "is_settled", "items", "key", "kind", "media_id", "media_kind", "media_type", "offset",
         "pieces", "provider_data", "signature", "whole",
     )  # fmt: skip
 
-    def __init__(self, kind: str, key: int) -> None:
+    def __init__(self, kind: str, key: int, *, is_numbered: bool) -> None:
         """Start empty."""
         self.kind = kind
         self.key = key
+        self.is_numbered = is_numbered
         self.pieces: list[str] = []
         self.signature: list[str] = []
         self.encrypted: list[str] = []
@@ -57,6 +59,10 @@ class Growing:
             self.call = Call()
         return self.call
 
+    def is_same_media(self, delta: MediaDelta) -> bool:
+        """Return whether a piece without a key continues this medium: of the same kind, and no other id."""
+        return self.media_kind == delta.kind and not (delta.id and self.media_id and delta.id != self.media_id)
+
 
 class Choice:
     """One choice while it grows.
@@ -69,7 +75,7 @@ class Choice:
 
     __slots__ = (
         "by_key", "call_parts", "calls", "completion_ids", "finish_at", "has_finished", "index", "is_early_said", "last", "last_reasoning",
-        "logprobs", "metadata", "next_key", "open_text", "parsed", "parts", "prompt_ids", "warnings", "words",
+        "last_text", "logprobs", "metadata", "next_key", "open_text", "parsed", "parts", "prompt_ids", "warnings", "words",
     )  # fmt: skip
 
     def __init__(self, index: int) -> None:
@@ -80,6 +86,7 @@ class Choice:
         self.next_key = 0
         self.last: Growing | None = None
         self.last_reasoning: Growing | None = None
+        self.last_text: Growing | None = None
         self.open_text: list[str] | None = None
         self.calls = CallTable()
         self.call_parts: dict[Call, Growing] = {}
@@ -96,12 +103,16 @@ class Choice:
 
     def open(self, kind: str, key: int | None) -> Growing:
         """Open a part: under its key, or at the end."""
-        part = Growing(kind, self.next_key if key is None else key)
+        part = Growing(kind, self.next_key if key is None else key, is_numbered=key is not None)
         self.parts.append(part)
         self.by_key[kind, part.key] = part
         self.next_key = max(self.next_key, part.key + 1)
         self.last = part
-        self.open_text = part.pieces if kind == "text" else None
+        if kind == "text":
+            self.last_text = part
+            self.open_text = part.pieces
+        else:
+            self.open_text = None
         return part
 
     def reopen(self) -> None:
@@ -130,20 +141,20 @@ class Choice:
         """Keep a warning."""
         self.warnings.append(Warning(code, event, offset, self.index, part, detail))
 
+    def all_completion_ids(self) -> tuple[int, ...] | None:
+        """Return the completion's token ids, or None if none came."""
+        return tuple(token for ids in self.completion_ids for token in ids) if self.completion_ids else None
+
     def part_of_call(self, call: Call) -> Growing:
         """Return the part that a call lives in."""
         return self.call_parts[call]
 
-    def remember_call(self, part: Growing) -> None:
-        """Remember which part a call lives in."""
-        if part.call is not None:
-            self.call_parts[part.call] = part
-
-    def grow_call(self, part: Growing, fragment: ToolCallFragment) -> None:
+    def grow_call(self, part: Growing, call: Call, fragment: ToolCallFragment) -> None:
         """Let a fragment's name and arguments join its call (the rules under the table of DESIGN 6.2)."""
-        call = part.own_call()
         if fragment.name:
-            self._grow_name(part, call, fragment.name, fragment)
+            if call.has_name and not call.body.is_empty:
+                self.say_once(part, call, "repeated_tool_name", fragment)
+            call.grow_name(fragment.name)
         if isinstance(fragment.arguments, dict) or fragment.arguments:
             call.body.add(fragment.arguments)
         if fragment.provider_data:
@@ -151,20 +162,17 @@ class Choice:
         call.is_id_optional = call.is_id_optional or fragment.is_id_optional
         part.event, part.offset = fragment.event, fragment.offset
 
-    def _grow_name(self, part: Growing, call: Call, name: str, fragment: ToolCallFragment) -> None:
-        if call.name and not call.body.is_empty and not call.has_repeated_name:
-            call.has_repeated_name = True
-            self.warn("repeated_tool_name", part.key, fragment.event, fragment.offset)
-        if name.startswith(call.name):  # the first, a repeat, or a snapshot that has grown
-            call.name = name
-        elif call.body.is_empty:
-            call.name += name
+    def say_once(self, part: Growing, call: Call, code: str, fragment: ToolCallFragment) -> None:
+        """Keep a warning about a call, of each code one."""
+        if code not in call.said:
+            call.said += (code,)
+            self.warn(code, part.key, fragment.event, fragment.offset)
 
 
 class Head:
     """What is known of the message as a whole, over all choices."""
 
-    __slots__ = ("call_id", "created_at", "id", "model", "name", "provider", "result_name", "state", "usage")
+    __slots__ = ("_counts", "_raw_usage", "call_id", "created_at", "id", "model", "name", "provider", "result_name", "state")
 
     def __init__(self) -> None:
         """Start with nothing known."""
@@ -173,7 +181,8 @@ class Head:
         self.created_at: datetime | None = None
         self.name: str | None = None
         self.provider: str | None = None
-        self.usage: Usage | None = None
+        self._counts: dict[str, Any] | None = None
+        self._raw_usage: dict[str, Any] = {}
         self.call_id: str | None = None
         self.result_name: str | None = None
         self.state: ResultState | None = None
@@ -185,6 +194,19 @@ class Head:
         self.created_at = self.created_at or delta.created_at
         self.name = self.name or delta.name or None
         self.provider = self.provider or delta.provider or None
+
+    def report(self, usage: Usage) -> None:
+        """Take a report of usage: field by field the last that is not None; in time of the report's own size."""
+        if self._counts is None:
+            self._counts, self._raw_usage = dict(usage.counts()), dict(usage.raw)
+            return
+        self._counts.update((name, count) for name, count in usage.counts().items() if count is not None)
+        self._raw_usage.update((key, value) for key, value in usage.raw.items() if value is not None)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage so far, or None if none was reported."""
+        return None if self._counts is None else Usage(**self._counts, raw=self._raw_usage)
 
     def result(self, delta: ToolResultDelta, choice: Choice) -> None:
         """Take what is known of a tool's result; of two call ids the last non-empty one counts, and it is said."""

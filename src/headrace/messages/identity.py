@@ -1,14 +1,17 @@
 """Which tool call a fragment belongs to: one pure function, the table of DESIGN 6.2.
 
 The rule of this file: the decision depends only on the fragments that came before, and costs constant time; bodies are
-asked whether they are whole only in the rows that need it, and each character is looked at once for that.
+asked whether they are whole only in the rows that need it, and each character is looked at once for that. "The last call" and
+"the latest call there" are those that were opened last, whichever was continued since.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from headrace._json import JSONError, Scanner, loads
+import msgspec
+
+from headrace._json import JSONError, Scanner, dumps_text, loads
 from headrace.messages.deltas import ToolCallFragment
 from headrace.messages.parts import CallKind
 
@@ -35,6 +38,14 @@ class Body:
             self.size += len(arguments)
         else:
             self.objects.append(arguments)
+            self.size += len(dumps_text(arguments))
+
+    def fill(self, final: str) -> None:
+        """Take the whole text that the wire repeats at the end: what is missing of it is filled in, nothing is added to it."""
+        if not self.objects and len(final) > self.size:
+            so_far = "".join(self.pieces)
+            if final.startswith(so_far):
+                self.add(final[len(so_far) :])
 
     @property
     def is_empty(self) -> bool:
@@ -45,17 +56,21 @@ class Body:
         """Return the object that the pieces make so far, or None if they do not (yet) make one."""
         if self.objects:
             return self.objects[-1] if not self.pieces else None
-        if self._is_settled:  # once balanced, whatever follows is no part of an object any more
-            return self._whole if self._read == len(self.pieces) else None
-        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
-            return None
-        for piece in self.pieces[self._read :]:
-            self._scanner.scan(piece)
-        self._read = len(self.pieces)
-        if self._scanner.depth == 0 and not self._scanner.is_in_string:
+        for piece in self._unread():
+            if self._is_settled:
+                if not piece.isspace():  # once balanced, whatever follows is no part of an object any more
+                    self._whole = None
+            else:
+                self._scanner.scan(piece)
+        if not self._is_settled and self._scanner.deepest > 0 and self._scanner.depth <= 0 and not self._scanner.is_in_string:
             self._is_settled = True
-            self._whole = _object("".join(self.pieces))
+            self._whole = object_of("".join(self.pieces))
         return self._whole
+
+    def _unread(self) -> list[str]:
+        unread = self.pieces[self._read :]
+        self._read = len(self.pieces)
+        return unread
 
 
 class Call:
@@ -64,54 +79,90 @@ class Call:
     Attributes:
         id: what the call is called; None until the wire says, or for ever.
         wire_id: the id that came with it, which may be one that another call already had.
+        said: the codes of oddities that were said of it; each is said once a call.
     """
 
-    __slots__ = ("body", "has_repeated_name", "id", "index", "is_id_changing", "is_id_optional", "kind", "name", "wire_id")
+    __slots__ = ("_name", "_name_size", "body", "id", "index", "is_id_optional", "kind", "said", "wire_id")
 
     def __init__(self) -> None:
         """Start with nothing known."""
         self.id: str | None = None
         self.wire_id: str | None = None
         self.index: int | None = None
-        self.name = ""
         self.kind: CallKind | None = None
         self.body = Body()
         self.is_id_optional = False
-        self.is_id_changing = False
-        self.has_repeated_name = False
+        self.said: tuple[str, ...] = ()
+        self._name: list[str] = []
+        self._name_size = 0
+
+    @property
+    def name(self) -> str:
+        """The name so far."""
+        return "".join(self._name)
+
+    @property
+    def has_name(self) -> bool:
+        """Whether a name has come."""
+        return self._name_size > 0
+
+    def is_called(self, name: str) -> bool:
+        """Return whether this is the name; joins the pieces only where the length fits, so the cost is that of the argument."""
+        return len(name) == self._name_size and name == self.name
+
+    def grow_name(self, name: str) -> None:
+        """Take a name: an equal one is a repeat, one that begins with what is held replaces it, another is appended until arguments come."""
+        if len(name) >= self._name_size and name.startswith(self.name):
+            self._name, self._name_size = [name], len(name)
+        elif self.body.is_empty:
+            self._name.append(name)
+            self._name_size += len(name)
 
 
 class CallTable:
-    """The calls of one choice so far, and how to find them."""
+    """The calls of one choice so far, and how to find them.
 
-    __slots__ = ("at_index", "by_id", "last")
+    Attributes:
+        last: the call that was opened last.
+        at_index: by index, the call that was opened there last, or that took the index last.
+        by_id: by id, the call that was opened with it last.
+        twins: of calls that share an id, each by its id and index.
+    """
+
+    __slots__ = ("at_index", "by_id", "last", "twins")
 
     def __init__(self) -> None:
         """Start without calls."""
         self.last: Call | None = None
         self.at_index: dict[int, Call] = {}
         self.by_id: dict[str, Call] = {}
+        self.twins: dict[tuple[str, int], Call] = {}
 
     def place(self, fragment: ToolCallFragment, verdict: Verdict) -> Call:
         """Record that a fragment belongs where the verdict says; the call takes what it lacked. Returns the call."""
-        call = verdict.call
+        call, identifier, index = verdict.call, fragment.id or None, _index(fragment)
+        is_new = call is None
         if call is None:
-            call = Call()
-        identifier = fragment.id or None
+            call = self.last = Call()
+        if verdict.is_id_taken and identifier is not None and index is not None:
+            twin = self.by_id[identifier]
+            if twin.index is not None:
+                self.twins.setdefault((identifier, twin.index), twin)
+            self.twins[identifier, index] = call
         if identifier is not None:
             if call.wire_id is None:
                 call.wire_id = identifier
                 call.id = None if verdict.is_id_taken else identifier
-            self.by_id[identifier] = call
-        index = _index(fragment)
+            if is_new or identifier not in self.by_id:
+                self.by_id[identifier] = call
         if index is not None:
             if call.index is None:
                 call.index = index
-            if call.index == index or call.body.is_empty:
                 self.at_index[index] = call
-        if call.kind is None:
-            call.kind = fragment.kind
-        self.last = call
+            elif index not in self.at_index and call.body.is_empty:
+                # Beyond the table: a call that is shown again, at an index of its own and before any arguments came, goes on there.
+                self.at_index[index] = call
+        call.kind = call.kind or fragment.kind
         return call
 
 
@@ -168,13 +219,12 @@ def which_call(fragment: ToolCallFragment, table: CallTable) -> Verdict:
 def _by_known_id(fragment: ToolCallFragment, index: int | None, known: Call, table: CallTable) -> Verdict:
     if index is None or known.index is None or known.index == index:
         return Verdict(known)
-    there = table.at_index.get(index)
-    if there is not None and (there is known or there.wire_id == fragment.id):
-        return Verdict(there)
-    is_other_name = bool(fragment.name) and bool(known.name) and fragment.name != known.name
-    if is_other_name or _are_both_whole(known, fragment):
-        return Verdict(None, "duplicate_tool_id", is_id_taken=True)
-    return Verdict(known, "duplicate_tool_id")
+    twin = table.twins.get((fragment.id or "", index))
+    if twin is not None:
+        return Verdict(twin)
+    is_other_name = bool(fragment.name) and known.has_name and not known.is_called(fragment.name or "")
+    is_another = is_other_name or _are_both_whole(known, fragment)
+    return Verdict(None if is_another else known, "duplicate_tool_id", is_id_taken=is_another)
 
 
 def _by_new_id(fragment: ToolCallFragment, index: int | None, table: CallTable) -> Verdict:
@@ -190,7 +240,7 @@ def _by_new_id(fragment: ToolCallFragment, index: int | None, table: CallTable) 
     if last is None:
         return _NEW
     if fragment.name:
-        is_late_id = last.wire_id is None and last.name == fragment.name and last.body.whole() is None
+        is_late_id = last.wire_id is None and last.is_called(fragment.name) and last.body.whole() is None
         return Verdict(last) if is_late_id else _NEW
     return Verdict(last, "changing_tool_id" if last.wire_id is not None else None)
 
@@ -208,19 +258,25 @@ def _are_whole_and_differ(call: Call, fragment: ToolCallFragment) -> bool:
     if mine is None:
         return False
     theirs = call.body.whole()
-    return theirs is not None and mine != theirs
+    # Python takes 1 for True; JSON does not, and two different objects are never taken for one.
+    return theirs is not None and (mine != theirs or _canonical(mine) != _canonical(theirs))
+
+
+def _canonical(value: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _body(fragment: ToolCallFragment) -> dict[str, Any] | None:
     arguments = fragment.arguments
     if isinstance(arguments, dict):
         return arguments
-    return _object(arguments) if arguments and arguments.rstrip().endswith("}") else None
+    return object_of(arguments) if arguments and arguments.rstrip().endswith("}") else None
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def object_of(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, or None."""
     try:
         value = loads(text)
     except JSONError:
         return None
-    return value if isinstance(value, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None

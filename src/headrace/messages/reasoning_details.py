@@ -7,7 +7,7 @@ non-empty; order is that of first arrival. What comes out equals what the provid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from headrace._json import JSON
 
@@ -19,7 +19,8 @@ def join_details(items: Sequence[JSON]) -> tuple[JSON, ...]:
     joined: list[Any] = []
     places: dict[tuple[str, int], dict[str, list[Any]]] = {}
     for item in items:
-        kind, index = (item.get("type"), item.get("index")) if isinstance(item, dict) else (None, None)
+        detail = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        kind, index = detail.get("type"), detail.get("index")
         if not isinstance(kind, str) or type(index) is not int:
             joined.append(item)
             continue
@@ -27,7 +28,7 @@ def join_details(items: Sequence[JSON]) -> tuple[JSON, ...]:
         if fields is None:
             fields = places[kind, index] = {}
             joined.append(fields)
-        for name, value in item.items():
+        for name, value in detail.items():
             fields.setdefault(name, []).append(value)
     grown = {id(fields) for fields in places.values()}
     return tuple(_whole(item) if id(item) in grown else item for item in joined)

@@ -1,7 +1,7 @@
 """Merging of open values: what two pieces of a value mean together, decided by their types.
 
 The rule of this file: a left fold, the same at every depth; nothing that goes in is changed or shared with what comes
-out. `merge_all` folds any number of values in linear time; `merge_values` is the fold of two.
+out, but for models and other objects that stand alone, which are handed on. `merge_all` folds any number of values in linear time; `merge_values` is the fold of two.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merge_all(values: Iterable[Any]) -> Any:
         kind_of_value = _kind(value)
         if not run or kind_of_value != kind:
             run, kind = [value], kind_of_value
-        elif kind_of_value in (str, list, dict):
+        elif kind_of_value is str or kind_of_value is list or kind_of_value is dict:
             run.append(value)
         else:
             run = [_merge_same(run[0], value)]
@@ -50,6 +50,22 @@ def merge_all(values: Iterable[Any]) -> Any:
     if kind is dict:
         return _merge_mappings(run)
     return _copy(run[0])
+
+
+def as_json(value: Any) -> Any:
+    """Return a value with the models, structs, dataclasses and times in it written as JSON; what cannot be stays as it is."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=_pydantic_as_json)
+    except (TypeError, ValueError, RecursionError):
+        return value
+
+
+def _pydantic_as_json(value: Any) -> Any:
+    if _field_names(value) is None:
+        raise TypeError(type(value).__name__)
+    return value.model_dump(mode="json")
 
 
 def _kind(value: object) -> object:
@@ -73,17 +89,19 @@ def _merge_mappings(mappings: list[Mapping[Any, Any]]) -> dict[Any, Any]:
 def _merge_same(left: Any, right: Any) -> Any:
     if isinstance(left, Number):
         return right
-    if hasattr(type(left), "__add__"):
+    kind: type[Any] = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(kind, "__add__"):
         try:
             total = left + right
         except Exception:  # noqa: BLE001 - a stranger's __add__ may raise anything; then the right value stands
             return right
         return right if total is NotImplemented else total
-    names = _field_names(left)
-    if names is None:
+    mine, theirs = _field_names(left), _field_names(right)
+    if mine is None or theirs is None:
         return right
-    fields = {name: _merge_field(name, getattr(left, name), getattr(right, name)) for name in names}
     try:
+        names = dict.fromkeys((*mine, *theirs))
+        fields = {name: _merge_field(name, getattr(left, name, None), getattr(right, name, None)) for name in names}
         return _rebuild(left, fields)
     except Exception:  # noqa: BLE001 - a stranger's validation may raise anything; then the right value stands
         return right
@@ -100,8 +118,11 @@ def _field_names(value: Any) -> tuple[str, ...] | None:
         return value.__struct_fields__
     if dataclasses.is_dataclass(value):
         return tuple(field.name for field in dataclasses.fields(value) if field.init)
-    fields = getattr(type(value), "model_fields", None)  # pydantic, without importing it
-    return tuple(cast("Mapping[str, Any]", fields)) if isinstance(fields, Mapping) else None
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    fields = getattr(kind, "model_fields", None)  # pydantic, without importing it
+    if not isinstance(fields, Mapping):
+        return None
+    return (*cast("Mapping[str, Any]", fields), *(getattr(value, "model_extra", None) or ()))
 
 
 def _rebuild(left: Any, fields: dict[str, Any]) -> Any:
