@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -132,6 +133,28 @@ async def test_a_thread_that_has_done_its_work_is_used_again_and_ends_when_idle(
     await asyncio.to_thread(last.thread.join, 30)
     assert not last.thread.is_alive()
     assert threads._idle == []
+
+
+def test_a_thread_that_is_chosen_at_the_moment_when_it_would_end_does_the_work():
+    class Inbox:
+        is_empty = True
+
+        def get(self, timeout=None):
+            if self.is_empty:
+                self.is_empty = False  # the job comes right after the time is over
+                raise queue.Empty
+            return "job"
+
+    # It is not among the idle ones, so it has been chosen.
+    assert DaemonThreads(1)._next(Inbox()) == "job"
+
+
+async def test_in_another_process_every_place_is_free_again(work):
+    threads, last = DaemonThreads(1), work()
+    await threads.start(work(), "hangs")
+    threads._process = -1
+    await threads.start(last, "last")
+    await begun(last)
 
 
 async def test_work_that_raises_gives_its_place_back(work, monkeypatch):

@@ -6,8 +6,8 @@ import functools
 import inspect
 import subprocess
 import sys
+import types
 
-import msgspec
 import pytest
 
 from headrace.errors import ArgumentsError, UsageError
@@ -103,6 +103,8 @@ class TestMaking:
 
         context = Context(deps=1)
         assert Tool(name="f", parameters={}, function=run).keywords({"a": 1}, context) == {"a": 1, "context": context}
+        made = Tool(name="f", parameters={}, function=run)
+        assert made.keywords({}, context) == made.keywords({}, context) == {"context": context}
 
     def test_by_hand_without_a_description_the_docstring_serves(self):
         assert Tool(parameters={}, function=double).description == "Double a number."
@@ -138,6 +140,11 @@ class TestCallables:
         assert Tool.of(Shop.of_class).parameters == A
         for made in (Shop.static_above, Shop().static_above, Shop.static_below, Shop().static_below):
             assert (Tool.of(made)(1), Tool.of(made).parameters) == (1, A)
+
+    def test_a_method_object_around_a_tool_is_bound_too(self):
+        # This is what a classmethod above a tool gives from Python 3.13 on.
+        made = Tool.of(types.MethodType(Shop.price, Shop(4)))
+        assert (made(2), made.parameters) == (8, A)
 
     def test_a_classmethod_below_is_refused_with_a_hint(self):
         with pytest.raises(UsageError, match="@classmethod above"):
@@ -212,6 +219,11 @@ class TestRefused:
         with pytest.raises(UsageError, match="JSON Schema of an object"):
             Tool(name="f", parameters=schema, function=double)
 
+    def test_a_thing_that_cannot_be_called(self):
+        with pytest.raises(UsageError, match="int is no function") as caught:
+            Tool(name="f", parameters={}, function=3)
+        assert caught.value.argument == "function"
+
     def test_neither_function_nor_schema(self):
         with pytest.raises(UsageError, match="has no function"):
             Tool(name="f", parameters={})
@@ -236,6 +248,7 @@ class TestValue:
         assert tool(double) != tool(name="other")(double)
         assert tool(double) != tool(idempotent=True)(double)
         assert tool(double) != double
+        assert tool(double) != 3
         shop = Shop()
         assert shop.price == shop.price
 
@@ -249,16 +262,15 @@ class TestValue:
         made = tool(double)
         assert made.spec is made.spec
 
-    def test_the_context_is_frozen(self):
-        context = Context(deps={"a": 1}, run_id="r", round=2, call_key="m/0", call_id="c", tool_name="t")
-        with pytest.raises(AttributeError):
-            context.round = 3
-        assert msgspec.structs.replace(context, round=3).deps is context.deps
+    def test_they_show_their_names(self):
+        assert repr(tool(double)) == "<tool double>"
+        assert tool(double).__name__ == "double"
 
 
 def test_making_tools_loads_neither_pydantic_nor_griffe():
     code = """
 import sys
+import types
 from headrace.tools.tool import tool
 from headrace.tools.toolset import toolset
 @tool(timeout_s=1)

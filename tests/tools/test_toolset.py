@@ -21,6 +21,8 @@ def test_functions_tools_and_toolsets_in_the_order_given():
     assert len(tools) == 3
     assert [spec.name for spec in tools.specs] == ["zeroth", "second", "first"]
     assert Toolset([first, second]) == toolset(first, second) != toolset(second, first)
+    assert repr(tools) == "Toolset(zeroth, second, first)"
+    assert toolset(first) != [first]
     assert hash(Toolset([first])) == hash(toolset(first))
 
 

@@ -12,6 +12,8 @@ from headrace.tools.output import Output, with_note
 
 MAX_ERROR_CHARS: Final = 4_000
 """How much of an exception's text goes to the model."""
+MAX_TOOL_ERROR_CHARS: Final = 100_000
+"""How much of a `ToolError`'s text goes to the model; its author wrote it for the model."""
 MAX_NAMES: Final = 100
 """How many tools are listed for a call of an unknown one."""
 _BROKE_OFF: Final = "the answer that it came in broke off, or was filtered"
@@ -65,12 +67,15 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an exception's __str__ is a stranger's code
         text = "(its text cannot be read)"
     if isinstance(error, ToolError):
-        return text or "the tool failed"
+        return _cut(text, MAX_TOOL_ERROR_CHARS) or "the tool failed"
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         text = "; ".join([text, *(describe(inner) for inner in group.exceptions[:5])])
-    whole = f"{name}: {text}" if text else name
-    return whole if len(whole) <= MAX_ERROR_CHARS else f"{whole[:MAX_ERROR_CHARS]}… ({len(whole) - MAX_ERROR_CHARS} more characters)"
+    return _cut(f"{name}: {text}" if text else name, MAX_ERROR_CHARS)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
 
 
 def result_of(call: ToolCallPart, output: Output, state: ResultState, note: str, facts: dict[str, Any]) -> ToolResultPart:

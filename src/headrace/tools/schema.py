@@ -96,18 +96,19 @@ class Arguments:
 
 def _compile(fields: dict[str, Any], names: dict[str, str], tool_name: str) -> type[BaseModel]:
     from pydantic import ConfigDict, PydanticUserError, create_model  # noqa: PLC0415 - see above
-    from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation  # noqa: PLC0415
 
-    config = ConfigDict(extra="forbid")
-    try:
-        return create_model("Arguments", __config__=config, **fields)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
-        for field, name in names.items():  # one at a time, to name the one that is wrong
-            try:
-                create_model("Arguments", __config__=config, **{field: fields[field]})
-            except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as cause:
-                raise UsageError(f"tool {tool_name}: parameter {name}: {_first_line(cause)}", argument=name) from cause
-        raise UsageError(f"tool {tool_name}: {_first_line(error)}", argument=tool_name) from error
+    def model(some: dict[str, Any]) -> type[BaseModel] | Exception:
+        try:
+            return create_model("Arguments", __config__=ConfigDict(extra="forbid"), **some)
+        except (PydanticUserError, TypeError, NameError) as error:
+            return error
+
+    whole = model(fields)
+    if not isinstance(whole, Exception):
+        return whole
+    # One at a time, to name the one that is wrong.
+    culprit = next((name for field, name in names.items() if isinstance(model({field: fields[field]}), Exception)), tool_name)
+    raise UsageError(f"tool {tool_name}: parameter {culprit}: {_first_line(whole)}", argument=culprit) from whole
 
 
 def _schema(model: type[BaseModel], tool_name: str) -> dict[str, Any]:

@@ -65,7 +65,10 @@ def is_method(function: Function) -> bool:
     """Return whether a function still waits for its `self`, as it does in the body of a class."""
     if not inspect.isfunction(function):
         return False
-    first = next(iter(inspect.signature(function).parameters.values()), None)
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except NameError:  # see parameters_of, which says so
+        return False
     return first is not None and first.name in _RECEIVERS and first.annotation is Parameter.empty
 
 
@@ -77,8 +80,10 @@ def parameters_of(function: Function, tool_name: str) -> dict[str, Parameter]:
     """
     try:
         signature = inspect.signature(function)
-    except (ValueError, TypeError) as error:
-        message = f"tool {tool_name}: the signature of {function!r} cannot be read; wrap it in a function"
+    except (ValueError, TypeError, NameError) as error:  # NameError: from Python 3.14 on, annotations are worked out here
+        message = (
+            f"tool {tool_name}: the signature of {function!r} cannot be read ({error}); wrap it in a function that says its parameters"
+        )
         raise UsageError(message, argument="function") from error
     parameters = dict(signature.parameters)
     if is_method(function):

@@ -78,7 +78,8 @@ class Tool(Generic[P, R]):
         self._receives = function is not None and is_method(function)
         if parameters is not None:
             self._parameters = _checked_schema(parameters, self._name)
-        elif function is not None:
+        else:
+            assert function is not None
             parameters_of(function, self._name)
 
     @staticmethod
