@@ -27,6 +27,7 @@ _HOMES = {
         "JsonPart MediaPart OpaquePart Part ProviderItem ProviderToolPart ReasoningPart RefusalPart TextPart ToolCallPart ToolResultPart"
     ),
     "headrace.messages.message": "AssistantMessage Message SystemMessage Timing ToolMessage UserMessage",
+    "headrace.messages.codec": "decode_document decode_message decode_messages encode_document encode_message encode_messages",
     "headrace.messages.chunk": "AssistantMessageChunk MessageChunk SystemMessageChunk ToolMessageChunk UserMessageChunk",
     "headrace.messages.deltas": "Delta StreamError ToolCallFragment",
     "headrace.messages.usage": "Usage",
@@ -35,17 +36,240 @@ _HOMES = {
     "headrace.messages.accumulator": "Accumulator",
     "headrace.messages.request": "NamedTool OutputFormat Request Settings ToolSpec",
     "headrace.wire.limits": "Limits",
+    "headrace.wire.profile": "Profile",
     "headrace.decoding": "StreamDecoder StreamResult decode_async decode_stream",
+    "headrace.io.transport": "HTTPRequest Timeouts Transport",
+    "headrace.io.httpx_transport": "HttpTransport",
+    "headrace.io.replay": "Recorded ReplayTransport",
+    "headrace.io.record": "RecordTransport",
+    "headrace.io.retry": "RetryPolicy",
+    "headrace.tools.tool": "Tool tool",
+    "headrace.tools.toolset": "Toolset toolset",
+    "headrace.tools.context": "Context",
+    "headrace.models.answer": "AttemptDiscarded",
+    "headrace.models.model": "Model",
+    "headrace.models.script": "Scripted",
+    "headrace.models.scripted": "ScriptedModel",
+    "headrace.agent.approval": "Answer Approve Deny Pending",
+    "headrace.agent.agent": "Agent",
+    "headrace.agent.run_result": "RunResult",
+    "headrace.agent.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-if TYPE_CHECKING:
-    from headrace.decoding import StreamDecoder as StreamDecoder
-    from headrace.decoding import StreamResult as StreamResult
-    from headrace.decoding import decode_async as decode_async
-    from headrace.decoding import decode_stream as decode_stream
+if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` loads them
+    from headrace.errors import (
+        APIError as APIError,
+        ArgumentsError as ArgumentsError,
+        AuthError as AuthError,
+        ConfigError as ConfigError,
+        ConflictError as ConflictError,
+        ConnectFailedError as ConnectFailedError,
+        ConnectionLostError as ConnectionLostError,
+        ContextLengthError as ContextLengthError,
+        HeadraceError as HeadraceError,
+        InvalidEventError as InvalidEventError,
+        InvalidRequestError as InvalidRequestError,
+        InvalidStructuredOutputError as InvalidStructuredOutputError,
+        LimitError as LimitError,
+        MissingExtraError as MissingExtraError,
+        ModelOutputError as ModelOutputError,
+        NoStructuredOutputError as NoStructuredOutputError,
+        NotFoundError as NotFoundError,
+        OutputValidationError as OutputValidationError,
+        OverloadedError as OverloadedError,
+        ProtocolError as ProtocolError,
+        RateLimitError as RateLimitError,
+        RefusalError as RefusalError,
+        SchemaVersionError as SchemaVersionError,
+        StateError as StateError,
+        StoreError as StoreError,
+        StreamTimeoutError as StreamTimeoutError,
+        StreamTruncatedError as StreamTruncatedError,
+        ToolError as ToolError,
+        TransportError as TransportError,
+        UnknownToolError as UnknownToolError,
+        UnsupportedError as UnsupportedError,
+        UsageError as UsageError,
+    )
+    from headrace.messages.parts import (
+        JsonPart as JsonPart,
+        MediaPart as MediaPart,
+        OpaquePart as OpaquePart,
+        Part as Part,
+        ProviderItem as ProviderItem,
+        ProviderToolPart as ProviderToolPart,
+        ReasoningPart as ReasoningPart,
+        RefusalPart as RefusalPart,
+        TextPart as TextPart,
+        ToolCallPart as ToolCallPart,
+        ToolResultPart as ToolResultPart,
+    )
+    from headrace.messages.message import (
+        AssistantMessage as AssistantMessage,
+        Message as Message,
+        SystemMessage as SystemMessage,
+        Timing as Timing,
+        ToolMessage as ToolMessage,
+        UserMessage as UserMessage,
+    )
+    from headrace.messages.codec import (
+        decode_document as decode_document,
+        decode_message as decode_message,
+        decode_messages as decode_messages,
+        encode_document as encode_document,
+        encode_message as encode_message,
+        encode_messages as encode_messages,
+    )
+    from headrace.messages.chunk import (
+        AssistantMessageChunk as AssistantMessageChunk,
+        MessageChunk as MessageChunk,
+        SystemMessageChunk as SystemMessageChunk,
+        ToolMessageChunk as ToolMessageChunk,
+        UserMessageChunk as UserMessageChunk,
+    )
+    from headrace.messages.deltas import Delta as Delta, StreamError as StreamError, ToolCallFragment as ToolCallFragment
+    from headrace.messages.usage import Usage as Usage
+    from headrace.messages.warning import Warning as Warning
+    from headrace.messages.value_merge import merge_values as merge_values
+    from headrace.messages.accumulator import Accumulator as Accumulator
+    from headrace.messages.request import (
+        NamedTool as NamedTool,
+        OutputFormat as OutputFormat,
+        Request as Request,
+        Settings as Settings,
+        ToolSpec as ToolSpec,
+    )
+    from headrace.wire.limits import Limits as Limits
+    from headrace.wire.profile import Profile as Profile
+    from headrace.decoding import (
+        StreamDecoder as StreamDecoder,
+        StreamResult as StreamResult,
+        decode_async as decode_async,
+        decode_stream as decode_stream,
+    )
+    from headrace.io.transport import HTTPRequest as HTTPRequest, Timeouts as Timeouts, Transport as Transport
+    from headrace.io.httpx_transport import HttpTransport as HttpTransport
+    from headrace.io.replay import Recorded as Recorded, ReplayTransport as ReplayTransport
+    from headrace.io.record import RecordTransport as RecordTransport
+    from headrace.io.retry import RetryPolicy as RetryPolicy
+    from headrace.tools.tool import Tool as Tool, tool as tool
+    from headrace.tools.toolset import Toolset as Toolset, toolset as toolset
+    from headrace.tools.context import Context as Context
+    from headrace.models.answer import AttemptDiscarded as AttemptDiscarded
+    from headrace.models.model import Model as Model
+    from headrace.models.script import Scripted as Scripted
+    from headrace.models.scripted import ScriptedModel as ScriptedModel
+    from headrace.agent.approval import Answer as Answer, Approve as Approve, Deny as Deny, Pending as Pending
+    from headrace.agent.agent import Agent as Agent
+    from headrace.agent.run_result import RunResult as RunResult
+    from headrace.agent.session import Session as Session
 
-__all__ = sorted([*_HOME, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "APIError",
+    "Accumulator",
+    "Agent",
+    "Answer",
+    "Approve",
+    "ArgumentsError",
+    "AssistantMessage",
+    "AssistantMessageChunk",
+    "AttemptDiscarded",
+    "AuthError",
+    "ConfigError",
+    "ConflictError",
+    "ConnectFailedError",
+    "ConnectionLostError",
+    "Context",
+    "ContextLengthError",
+    "Delta",
+    "Deny",
+    "HTTPRequest",
+    "HeadraceError",
+    "HttpTransport",
+    "InvalidEventError",
+    "InvalidRequestError",
+    "InvalidStructuredOutputError",
+    "JsonPart",
+    "LimitError",
+    "Limits",
+    "MediaPart",
+    "Message",
+    "MessageChunk",
+    "MissingExtraError",
+    "Model",
+    "ModelOutputError",
+    "NamedTool",
+    "NoStructuredOutputError",
+    "NotFoundError",
+    "OpaquePart",
+    "OutputFormat",
+    "OutputValidationError",
+    "OverloadedError",
+    "Part",
+    "Pending",
+    "Profile",
+    "ProtocolError",
+    "ProviderItem",
+    "ProviderToolPart",
+    "RateLimitError",
+    "ReasoningPart",
+    "RecordTransport",
+    "Recorded",
+    "RefusalError",
+    "RefusalPart",
+    "ReplayTransport",
+    "Request",
+    "RetryPolicy",
+    "RunResult",
+    "SchemaVersionError",
+    "Scripted",
+    "ScriptedModel",
+    "Session",
+    "Settings",
+    "StateError",
+    "StoreError",
+    "StreamDecoder",
+    "StreamError",
+    "StreamResult",
+    "StreamTimeoutError",
+    "StreamTruncatedError",
+    "SystemMessage",
+    "SystemMessageChunk",
+    "TextPart",
+    "Timeouts",
+    "Timing",
+    "Tool",
+    "ToolCallFragment",
+    "ToolCallPart",
+    "ToolError",
+    "ToolMessage",
+    "ToolMessageChunk",
+    "ToolResultPart",
+    "ToolSpec",
+    "Toolset",
+    "Transport",
+    "TransportError",
+    "UnknownToolError",
+    "UnsupportedError",
+    "Usage",
+    "UsageError",
+    "UserMessage",
+    "UserMessageChunk",
+    "Warning",
+    "__version__",
+    "decode_async",
+    "decode_document",
+    "decode_message",
+    "decode_messages",
+    "decode_stream",
+    "encode_document",
+    "encode_message",
+    "encode_messages",
+    "merge_values",
+    "tool",
+    "toolset",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,7 @@ EXTRA_MODULES = {
     *("starlette", "uvicorn", "ag_ui", "psycopg", "dbos", "mcp", "botocore", "opentelemetry"),
 }
 # What `import headrace` must not load (it needs msgspec alone), though every installation has it.
-LATE_MODULES = {"pydantic", "pydantic_core"}
+LATE_MODULES = {"pydantic", "pydantic_core", "griffe"}
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
