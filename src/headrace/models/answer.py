@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, TypeAlias
 
 import msgspec
 
@@ -213,11 +213,12 @@ def messages_of(messages: Messages) -> tuple[Message, ...]:
         return (messages,)
     if not isinstance(messages, Sequence):
         raise UsageError(f"messages is a {type(messages).__name__}; give a text, a message or a list of messages", argument="messages")
-    history = tuple(cast("Sequence[Message]", messages))
-    for n, message in enumerate(history):
+    history: list[Message] = []
+    for n, message in enumerate(messages):
         if not isinstance(message, Message):
             raise UsageError(f"messages[{n}] is a {type(message).__name__}, not a message", argument=f"messages[{n}]")
-    return history
+        history.append(message)
+    return tuple(history)
 
 
 def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
@@ -242,11 +243,11 @@ def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
 def finished(
     message: AssistantMessage,
     *,
-    id: str,
+    id: str,  # noqa: A002 - the field's name
     provider: str,
     created_at: datetime,
     timing: Timing,
-    warnings: tuple[Warning, ...] = (),  # noqa: A002 - the field's name
+    warnings: tuple[Warning, ...] = (),
 ) -> AssistantMessage:
     """Add to a decoder's message what only a shell knows; what the wire said of id and time stays."""
     return msgspec.structs.replace(

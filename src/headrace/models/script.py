@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -81,7 +81,7 @@ def steps_of(answer: object, slice_chars: int | None) -> list[Step]:
     if isinstance(answer, (Exception, MessageChunk)):
         return [answer]
     if isinstance(answer, Sequence):
-        steps = list(cast("Sequence[Any]", answer))
+        steps: list[Any] = list(answer)  # pyright: ignore[reportUnknownArgumentType] - checked below
         for n, step in enumerate(steps):
             if not isinstance(step, (MessageChunk, AttemptDiscarded, asyncio.Event, Exception, bytes)):
                 raise UsageError(f"step {n} of a scripted answer is a {type(step).__name__}", argument=f"answer[{n}]")

@@ -2,8 +2,8 @@
 
 The rule of this file: a read of the network is one await, and the chunks of that read are handed on in a plain loop: no task,
 timer or generator for a chunk. It decides nothing: the decoder says what came, `failures` what a refusal means, `io.retry`
-whether to try again. Before the first chunk an attempt may be repeated unseen; after it only if the caller asked for that, and then
-it is said (`AttemptDiscarded`).
+whether to try again. Before the first chunk that says something an attempt may be repeated unseen; after it only if the caller asked
+for that, and then it is said (`AttemptDiscarded`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import msgspec
 
 from headrace.decoding import StreamDecoder
 from headrace.errors import APIError, HeadraceError, TransportError
+from headrace.io.redact import redact_json
 from headrace.io.retry import RetryPolicy
 from headrace.io.transport import HTTPRequest, Response, Timeouts, Transport, read_bounded
 from headrace.messages.accumulator import NewId
 from headrace.messages.chunk import AssistantMessageChunk
+from headrace.messages.deltas import MessageStart, MetadataDelta, StreamError, UsageDelta, WarningDelta
 from headrace.messages.message import AssistantMessage, Timing
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.models.answer import AnswerStream, AttemptDiscarded, FailedAttempt, ResponseFacts, StreamItem, finished
@@ -30,6 +32,8 @@ from headrace.models.failures import Where, failure_of, mid_stream_failure_of, r
 
 # A server that keeps the connection open after the terminator is not waited for; leaving then closes it.
 _END_S: Final = 0.25
+# What says nothing to a reader yet.
+_SILENT: Final = frozenset({MessageStart, MetadataDelta, UsageDelta, WarningDelta})
 _TITLE: Final = re.compile(r"<title[^>]{0,100}>([^<]{0,200})", re.IGNORECASE)
 
 
@@ -78,13 +82,27 @@ class _Attempt:
         self.facts: ResponseFacts | None = None
         self.chunks = 0
         self.made_id: str | None = None
+        self.held: list[AssistantMessageChunk] = []
+
+    def held_and(self, chunks: list[AssistantMessageChunk], clock: Clock) -> list[AssistantMessageChunk]:
+        """Return all chunks so far as soon as one of them says something; until then hold them, and nothing.
+
+        Many servers say who answers and only then that they cannot. What was held is forgotten in a retry that nobody notices.
+        """
+        self.held += chunks
+        if all(type(delta) in _SILENT for chunk in chunks for delta in chunk.deltas):
+            return []
+        self.first_chunk_s = clock.elapsed_s() - self.began_s
+        chunks, self.held = self.held, []
+        return chunks
 
     def close(self, *, complete: bool) -> list[AssistantMessageChunk]:
-        """End the decoder, once."""
+        """End the decoder, once; returns what was not given out yet."""
         if self.decoder is None or self.is_closed:
             return []
         self.is_closed = True
-        return self.decoder.close(complete=complete)
+        held, self.held = self.held, []
+        return held + self.decoder.close(complete=complete)
 
 
 class ModelStream(AnswerStream):
@@ -110,7 +128,8 @@ class ModelStream(AnswerStream):
         decoder = self._attempt.decoder
         if decoder is None:
             return (self.message,)
-        return tuple(self._finished(message) for message in decoder.result.choices)
+        result = decoder.result
+        return tuple(self._finished(message, result.error) for message in result.choices)
 
     @property
     def response(self) -> ResponseFacts | None:
@@ -137,19 +156,19 @@ class ModelStream(AnswerStream):
                     reads = response.chunks()
                     async for data in reads:
                         if chunks := decoder.feed(data):
-                            if attempt.first_chunk_s is None:
-                                attempt.first_chunk_s = call.clock.elapsed_s() - attempt.began_s
+                            if not attempt.chunks:
+                                chunks = attempt.held_and(chunks, call.clock)
                             attempt.chunks += len(chunks)
                             for chunk in chunks:
                                 yield chunk
                         if _is_over(decoder):
-                            await _let_end(reads)
+                            await _let_end(reads, decoder)
                             break
                     rest = attempt.close(complete=True)
             except (TransportError, APIError) as error:
                 cause = error
                 rest = attempt.close(complete=False)
-            failure = self._ended(cause)
+            failure = self._ended(cause, rest)
             delay_s = None if failure is None else self._delay_s(failure)
             if failure is None or delay_s is None:
                 for chunk in rest:
@@ -187,10 +206,12 @@ class ModelStream(AnswerStream):
             now=self._call.clock.now(),
         )
 
-    def _ended(self, cause: HeadraceError | None) -> HeadraceError | None:
+    def _ended(self, cause: HeadraceError | None, rest: list[AssistantMessageChunk]) -> HeadraceError | None:
         """The attempt is over: fix its message, and return what has to be raised, if anything."""
         attempt = self._attempt
         attempt.total_s = self._call.clock.elapsed_s() - attempt.began_s
+        if rest and attempt.first_chunk_s is None:
+            attempt.first_chunk_s = attempt.total_s  # a body that is one JSON value gives all its chunks at its end
         self._final = self._snapshot()
         if attempt.decoder is None or attempt.facts is None:
             return cause
@@ -239,13 +260,19 @@ class ModelStream(AnswerStream):
 
     def _snapshot(self) -> AssistantMessage:
         decoder = self._attempt.decoder
-        return self._finished(AssistantMessage.assemble() if decoder is None else decoder.result.message)
+        if decoder is None:
+            return self._finished(AssistantMessage.assemble(), None)
+        result = decoder.result
+        return self._finished(result.message, result.error)
 
-    def _finished(self, message: AssistantMessage) -> AssistantMessage:
+    def _finished(self, message: AssistantMessage, error: StreamError | None) -> AssistantMessage:
         """Add what only the shell knows."""
         call, attempt = self._call, self._attempt
         if not message.id and attempt.made_id is None:
             attempt.made_id = call.new_id()
+        if error is not None and message.metadata:
+            # A provider's error is kept there, and some repeat the key.
+            message = msgspec.structs.replace(message, metadata=redact_json(message.metadata, self._secrets))
         return finished(
             message,
             id=attempt.made_id or "",
@@ -262,8 +289,10 @@ def _is_over(decoder: StreamDecoder) -> bool:
     return wire.output.is_dead or bool(getattr(wire, "_is_done", False))
 
 
-async def _let_end(reads: AsyncIterator[bytes]) -> None:
-    """Give the body a moment to end, so that its connection can be used again; what it still says is of no account."""
+async def _let_end(reads: AsyncIterator[bytes], decoder: StreamDecoder) -> None:
+    """Give a body that is whole a moment to end, so that its connection can be used again; what it still says is of no account."""
+    if decoder._decoder.output.is_dead:
+        return
     try:
         async with asyncio.timeout(_END_S):
             async for _ in reads:
