@@ -25,6 +25,7 @@ from typing import Any
 
 import own_floor
 import streams
+
 from headrace import MessageChunk, StreamDecoder
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import ToolCallFragment
@@ -89,7 +90,16 @@ def decode_rows(n: int, runs: int) -> list[dict[str, Any]]:
             count = streams.chunk_count(kind, n)
             mine, base = (statistics.median(column) for column in zip(*pairs, strict=True))
             ratio = statistics.median(m / b for m, b in pairs)
-            rows.append({"what": f"decode {kind}", "read": size, "chunks": count, "us": mine / count * 1e6, "floor_us": base / count * 1e6, "ratio": ratio})
+            rows.append(
+                {
+                    "what": f"decode {kind}",
+                    "read": size,
+                    "chunks": count,
+                    "us": mine / count * 1e6,
+                    "floor_us": base / count * 1e6,
+                    "ratio": ratio,
+                }
+            )
     return rows
 
 
@@ -99,7 +109,10 @@ def fold_cost(kind: str, n: int) -> float:
         pieces = [AssistantMessageChunk(word) for word in streams.WORDS]
         total: MessageChunk = AssistantMessageChunk("")
     else:
-        pieces = [AssistantMessageChunk(tool_calls=[ToolCallFragment(arguments=word.strip(), index=i % 4)]) for i, word in enumerate(streams.WORDS)]
+        pieces = [
+            AssistantMessageChunk(tool_calls=[ToolCallFragment(arguments=word.strip(), index=i % 4)])
+            for i, word in enumerate(streams.WORDS)
+        ]
         total = AssistantMessageChunk(tool_calls=[ToolCallFragment(id=f"c{i}", name="f", index=i) for i in range(4)])
     start = time.process_time()
     for i in range(n):
@@ -110,6 +123,7 @@ def fold_cost(kind: str, n: int) -> float:
 
 def growth_rows(small: int, large: int, runs: int) -> list[dict[str, Any]]:
     """Cost per chunk of a long stream against that of a short one."""
+
     def decoder(kind: str, n: int) -> float:
         return cpu(headrace_feed, kind, n, 65536)[0] / streams.chunk_count(kind, n) * 1e6
 
@@ -124,15 +138,18 @@ def growth_rows(small: int, large: int, runs: int) -> list[dict[str, Any]]:
                 gc.collect()
                 longs.append(measure(kind, large))
             short, long = statistics.median(shorts), statistics.median(longs)
-            rows.append({"what": f"growth {name}, {kind}", "from": small, "to": large, "us": long, "floor_us": short, "ratio": long / short})
+            rows.append(
+                {"what": f"growth {name}, {kind}", "from": small, "to": large, "us": long, "floor_us": short, "ratio": long / short}
+            )
     return rows
 
 
 def import_ms(runs: int) -> dict[str, Any]:
     """Wall milliseconds that `import headrace` adds to starting Python."""
+
     def start(code: str) -> float:
         begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - this Python
+        subprocess.run([sys.executable, "-c", code], check=True)
         return (time.perf_counter() - begin) * 1000
 
     pairs = [(start("import headrace; headrace.decode_stream"), start("pass"), start("import msgspec")) for _ in range(runs)]
@@ -153,10 +170,16 @@ def main() -> int:
     print(f"floor: {floor_feed()[2]}; CPU microseconds a chunk, medians of {runs}\n")
     rows = decode_rows(2_000 if arguments.quick else 10_000, runs)
     for row in rows:
-        print(f"{row['what']:18} read {row['read']:6}  {row['us']:7.3f}  floor {row['floor_us']:7.3f}  ratio {row['ratio']:5.2f}  (goal {GOALS['decode']})", flush=True)
+        print(
+            f"{row['what']:18} read {row['read']:6}  {row['us']:7.3f}  floor {row['floor_us']:7.3f}  ratio {row['ratio']:5.2f}  (goal {GOALS['decode']})",
+            flush=True,
+        )
     for row in growth_rows(1_000, 50_000 if arguments.quick else 1_000_000, 1 if arguments.quick else 3):
         rows.append(row)
-        print(f"{row['what']:34} {row['from']} -> {row['to']}  {row['floor_us']:6.3f} -> {row['us']:6.3f}  ratio {row['ratio']:5.2f}  (goal {GOALS['growth']})", flush=True)
+        print(
+            f"{row['what']:34} {row['from']} -> {row['to']}  {row['floor_us']:6.3f} -> {row['us']:6.3f}  ratio {row['ratio']:5.2f}  (goal {GOALS['growth']})",
+            flush=True,
+        )
     row = import_ms(3 if arguments.quick else 11)
     rows.append(row)
     print(f"{row['what']}: {row['ms']:.0f} ms (msgspec alone {row['msgspec_ms']:.0f}; goal {GOALS['import_ms']:.0f})")

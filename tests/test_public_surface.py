@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import headrace
 import pytest
+
+import headrace
 
 CONTRACT = """
 SystemMessage UserMessage AssistantMessage ToolMessage Message

@@ -31,7 +31,7 @@ def main() -> None:
     assert chunk.to_message().metadata == {"trace": {"spans": ["a", "b"]}}
 
     try:
-        hello + "not a chunk"  # type: ignore[operator] # noqa: B018
+        hello + "not a chunk"  # type: ignore[operator]
     except TypeError as error:  # a UsageError is a TypeError here too
         assert isinstance(error, UsageError)
         print(f"refused: {error}")

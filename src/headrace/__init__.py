@@ -58,112 +58,81 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` loads them
+    from headrace.agent.agent import Agent
+    from headrace.agent.approval import Answer, Approve, Deny, Pending
+    from headrace.agent.run_result import RunResult
+    from headrace.agent.session import Session
+    from headrace.decoding import StreamDecoder, StreamResult, decode_async, decode_stream
     from headrace.errors import (
-        APIError as APIError,
-        ArgumentsError as ArgumentsError,
-        AuthError as AuthError,
-        ConfigError as ConfigError,
-        ConflictError as ConflictError,
-        ConnectFailedError as ConnectFailedError,
-        ConnectionLostError as ConnectionLostError,
-        ContextLengthError as ContextLengthError,
-        HeadraceError as HeadraceError,
-        InvalidEventError as InvalidEventError,
-        InvalidRequestError as InvalidRequestError,
-        InvalidStructuredOutputError as InvalidStructuredOutputError,
-        LimitError as LimitError,
-        MissingExtraError as MissingExtraError,
-        ModelOutputError as ModelOutputError,
-        NoStructuredOutputError as NoStructuredOutputError,
-        NotFoundError as NotFoundError,
-        OutputValidationError as OutputValidationError,
-        OverloadedError as OverloadedError,
-        ProtocolError as ProtocolError,
-        RateLimitError as RateLimitError,
-        RefusalError as RefusalError,
-        SchemaVersionError as SchemaVersionError,
-        StateError as StateError,
-        StoreError as StoreError,
-        StreamTimeoutError as StreamTimeoutError,
-        StreamTruncatedError as StreamTruncatedError,
-        ToolError as ToolError,
-        TransportError as TransportError,
-        UnknownToolError as UnknownToolError,
-        UnsupportedError as UnsupportedError,
-        UsageError as UsageError,
+        APIError,
+        ArgumentsError,
+        AuthError,
+        ConfigError,
+        ConflictError,
+        ConnectFailedError,
+        ConnectionLostError,
+        ContextLengthError,
+        HeadraceError,
+        InvalidEventError,
+        InvalidRequestError,
+        InvalidStructuredOutputError,
+        LimitError,
+        MissingExtraError,
+        ModelOutputError,
+        NoStructuredOutputError,
+        NotFoundError,
+        OutputValidationError,
+        OverloadedError,
+        ProtocolError,
+        RateLimitError,
+        RefusalError,
+        SchemaVersionError,
+        StateError,
+        StoreError,
+        StreamTimeoutError,
+        StreamTruncatedError,
+        ToolError,
+        TransportError,
+        UnknownToolError,
+        UnsupportedError,
+        UsageError,
     )
+    from headrace.io.httpx_transport import HttpTransport
+    from headrace.io.record import RecordTransport
+    from headrace.io.replay import Recorded, ReplayTransport
+    from headrace.io.retry import RetryPolicy
+    from headrace.io.transport import HTTPRequest, Timeouts, Transport
+    from headrace.messages.accumulator import Accumulator
+    from headrace.messages.chunk import AssistantMessageChunk, MessageChunk, SystemMessageChunk, ToolMessageChunk, UserMessageChunk
+    from headrace.messages.codec import decode_document, decode_message, decode_messages, encode_document, encode_message, encode_messages
+    from headrace.messages.deltas import Delta, StreamError, ToolCallFragment
+    from headrace.messages.message import AssistantMessage, Message, SystemMessage, Timing, ToolMessage, UserMessage
     from headrace.messages.parts import (
-        JsonPart as JsonPart,
-        MediaPart as MediaPart,
-        OpaquePart as OpaquePart,
-        Part as Part,
-        ProviderItem as ProviderItem,
-        ProviderToolPart as ProviderToolPart,
-        ReasoningPart as ReasoningPart,
-        RefusalPart as RefusalPart,
-        TextPart as TextPart,
-        ToolCallPart as ToolCallPart,
-        ToolResultPart as ToolResultPart,
+        JsonPart,
+        MediaPart,
+        OpaquePart,
+        Part,
+        ProviderItem,
+        ProviderToolPart,
+        ReasoningPart,
+        RefusalPart,
+        TextPart,
+        ToolCallPart,
+        ToolResultPart,
     )
-    from headrace.messages.message import (
-        AssistantMessage as AssistantMessage,
-        Message as Message,
-        SystemMessage as SystemMessage,
-        Timing as Timing,
-        ToolMessage as ToolMessage,
-        UserMessage as UserMessage,
-    )
-    from headrace.messages.codec import (
-        decode_document as decode_document,
-        decode_message as decode_message,
-        decode_messages as decode_messages,
-        encode_document as encode_document,
-        encode_message as encode_message,
-        encode_messages as encode_messages,
-    )
-    from headrace.messages.chunk import (
-        AssistantMessageChunk as AssistantMessageChunk,
-        MessageChunk as MessageChunk,
-        SystemMessageChunk as SystemMessageChunk,
-        ToolMessageChunk as ToolMessageChunk,
-        UserMessageChunk as UserMessageChunk,
-    )
-    from headrace.messages.deltas import Delta as Delta, StreamError as StreamError, ToolCallFragment as ToolCallFragment
-    from headrace.messages.usage import Usage as Usage
-    from headrace.messages.warning import Warning as Warning
-    from headrace.messages.value_merge import merge_values as merge_values
-    from headrace.messages.accumulator import Accumulator as Accumulator
-    from headrace.messages.request import (
-        NamedTool as NamedTool,
-        OutputFormat as OutputFormat,
-        Request as Request,
-        Settings as Settings,
-        ToolSpec as ToolSpec,
-    )
-    from headrace.wire.limits import Limits as Limits
-    from headrace.wire.profile import Profile as Profile
-    from headrace.decoding import (
-        StreamDecoder as StreamDecoder,
-        StreamResult as StreamResult,
-        decode_async as decode_async,
-        decode_stream as decode_stream,
-    )
-    from headrace.io.transport import HTTPRequest as HTTPRequest, Timeouts as Timeouts, Transport as Transport
-    from headrace.io.httpx_transport import HttpTransport as HttpTransport
-    from headrace.io.replay import Recorded as Recorded, ReplayTransport as ReplayTransport
-    from headrace.io.record import RecordTransport as RecordTransport
-    from headrace.io.retry import RetryPolicy as RetryPolicy
-    from headrace.tools.tool import Tool as Tool, tool as tool
-    from headrace.tools.toolset import Toolset as Toolset, toolset as toolset
-    from headrace.tools.context import Context as Context
-    from headrace.models.answer import AttemptDiscarded as AttemptDiscarded
-    from headrace.models.model import Model as Model
-    from headrace.models.script import Scripted as Scripted
-    from headrace.models.scripted import ScriptedModel as ScriptedModel
-    from headrace.agent.approval import Answer as Answer, Approve as Approve, Deny as Deny, Pending as Pending
-    from headrace.agent.agent import Agent as Agent
-    from headrace.agent.run_result import RunResult as RunResult
-    from headrace.agent.session import Session as Session
+    from headrace.messages.request import NamedTool, OutputFormat, Request, Settings, ToolSpec
+    from headrace.messages.usage import Usage
+    from headrace.messages.value_merge import merge_values
+    from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+    from headrace.models.answer import AttemptDiscarded
+    from headrace.models.model import Model
+    from headrace.models.script import Scripted
+    from headrace.models.scripted import ScriptedModel
+    from headrace.tools.context import Context
+    from headrace.tools.tool import Tool, tool
+    from headrace.tools.toolset import Toolset, toolset
+    from headrace.wire.limits import Limits
+    from headrace.wire.profile import Profile
 
 __all__ = [
     "APIError",
