@@ -50,7 +50,7 @@ def rules(source, path="agent/execution.py"):
         ("errors.py", "from headrace.messages import Message"),
         ("errors.py", "from headrace import _json"),
         ("tools/tool.py", "from headrace.wire.sse import Frames"),
-        ("models/model.py", "from headrace.decoding import decode_stream"),
+        ("decoding.py", "from headrace.models.model import Model"),
         ("surfaces/agui.py", "from headrace.sessions.log import Log"),
         ("sessions/log.py", "from headrace.durable import Engine"),
         ("durable/engine.py", "from headrace.surfaces import agui"),

@@ -29,7 +29,7 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Which room may know which on its own floor.
-NEIGHBOURS = {("durable", "sessions"), ("_json", "errors"), ("_sync", "errors")}
+NEIGHBOURS = {("durable", "sessions"), ("models", "decoding"), ("_json", "errors"), ("_sync", "errors")}
 
 PURE = ("errors", "_json", "messages", "wire", "tools.schema", "providers", "io.retry", "decoding", "agent.loop", "surfaces")
 IMPURE_MODULES = {"anyio", "asyncio", "httpx2", "logging", "random", "socket", "sqlite3", "threading", "time"}
