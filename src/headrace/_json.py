@@ -132,10 +132,15 @@ def _freeze(value: object, path: str, depth: int) -> JSON:
 def thaw(value: JSON) -> JSON:
     """Return a copy made of plain dictionaries and lists, free to change."""
     if isinstance(value, dict):
-        return {key: thaw(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [thaw(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return {key: thaw(item) for key, item in cast("dict[str, JSON]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(item) for item in cast("Sequence[JSON]", value)]
     return value
+
+
+def type_name(value: object) -> str:
+    """Return what a person calls the type of a value."""
+    return "dict" if isinstance(value, FrozenDict) else "list" if isinstance(value, FrozenList) else type(value).__name__
 
 
 def check_text(text: str, path: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar, Union, cast
 
 import msgspec
 
-from headrace._json import JSON, MAX_DEPTH, JSONError, dumps, freeze, loads, thaw
+from headrace._json import JSON, MAX_DEPTH, JSONError, dumps, freeze, loads, thaw, type_name
 from headrace.errors import UsageError
 from headrace.messages.checked import located
 from headrace.messages.parts import PART_TYPES, OpaquePart, Part, ToolResultPart, part_from_json
@@ -44,7 +44,7 @@ M = TypeVar("M", bound=MessageLike)
 
 def to_dict(message: MessageLike) -> dict[str, JSON]:
     """Return a message as plain dictionaries and lists, equal to what `to_json` writes; the caller may change them."""
-    form: dict[str, Any] = msgspec.to_builtins(message)
+    form: dict[str, Any] = thaw(msgspec.to_builtins(message))
     if has_opaque(message.parts):
         form["parts"] = _put_back(form["parts"], message.parts)
     return form
@@ -121,17 +121,17 @@ class MessageReader(Generic[M]):
     def many_from(self, value: object, path: str = "messages") -> tuple[M, ...]:
         """Read messages from a list of dictionaries."""
         if not isinstance(value, (list, tuple)):
-            raise UsageError(f"{path} is a {type(value).__name__}, not a list", argument=path)
+            raise UsageError(f"{path} is a {type_name(value)}, not a list", argument=path)
         return tuple(self.one_from(item, f"{path}[{n}]") for n, item in enumerate(cast("list[object]", value)))
 
     def _slowly(self, value: JSON, path: str) -> M:
         if not isinstance(value, dict):
-            raise UsageError(f"{path} is a {type(value).__name__}, not a message", argument=path)
+            raise UsageError(f"{path} is a {type_name(value)}, not a message", argument=path)
         form = cast("dict[str, Any]", value)
         kind = self._kind(form, f"{path}.role")
         listed = form.get("parts", ())
         if not isinstance(listed, (list, tuple)):
-            raise UsageError(f"{path}.parts is a {type(listed).__name__}, not a list", argument=f"{path}.parts")
+            raise UsageError(f"{path}.parts is a {type_name(listed)}, not a list", argument=f"{path}.parts")
         parts = tuple(part_from_json(item, f"{path}.parts[{n}]") for n, item in enumerate(cast("list[JSON]", listed)))
         try:
             fields = msgspec.structs.asdict(msgspec.convert({**form, "parts": ()}, type=cast("Any", kind)))

@@ -137,6 +137,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
             msgspec.structs.force_setattr(self, "metadata", freeze(self.metadata, "metadata"))
         if self.created_at is not None:
             msgspec.structs.force_setattr(self, "created_at", utc(self.created_at))
+        if self.origin == kind._ORIGIN:  # a default is left out of JSON by identity, and a pickle gives another equal text
+            msgspec.structs.force_setattr(self, "origin", kind._ORIGIN)
         for field in kind._JSON:
             value: JSON = getattr(self, field)
             if value is not None:
@@ -169,7 +171,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
 
     def join_text(self, separator: str = "\n") -> str:
         """Return the text parts joined with a separator; those inside tool results count."""
-        return separator.join(text for part in self.parts if (text := _text_of(part, separator)) is not None)
+        inner = (nested for part in self.parts for nested in (part.parts if isinstance(part, ToolResultPart) else (part,)))
+        return separator.join(part.text for part in inner if isinstance(part, TextPart))
 
     @property
     def reasoning(self) -> str:
@@ -389,12 +392,3 @@ READER: Final = MessageReader(ROLES)
 
 def _rebuild(kind: type[Message], fields: dict[str, Any]) -> Message:
     return kind.assemble(**fields)
-
-
-def _text_of(part: Part, separator: str) -> str | None:
-    if isinstance(part, TextPart):
-        return part.text
-    if isinstance(part, ToolResultPart):
-        texts = [nested.text for nested in part.parts if isinstance(nested, TextPart)]
-        return separator.join(texts) if texts else None
-    return None

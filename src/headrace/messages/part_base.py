@@ -6,13 +6,15 @@ The rule of this file: whoever makes a part, it cannot change afterwards, and al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
 from headrace._json import EMPTY, JSON, JSONError, check_text, freeze, loads
 from headrace.errors import UsageError
 from headrace.messages.checked import CheckedMeta
+
+NO_ARGUMENTS: Final = "{}"
 
 
 class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", metaclass=CheckedMeta):
@@ -43,6 +45,11 @@ class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
                     msgspec.structs.force_setattr(self, field, check_text(text, f"{name}.{field}"))
             elif text is not None:
                 raise UsageError(f"{name}.{field} is a {type(text).__name__}, not text", argument=f"{name}.{field}")
+
+    def _same_as_default(self, field: str, default: str) -> None:
+        # Defaults are left out of JSON by identity, so an equal text (from a pickle, say) has to be the very same one.
+        if getattr(self, field) == default:
+            msgspec.structs.force_setattr(self, field, default)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by fields; the friendly constructor is not the stored form."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast,
 
 import msgspec
 
-from headrace._json import EMPTY, JSON, check_text, dumps_text, freeze
+from headrace._json import EMPTY, JSON, check_text, dumps_text, freeze, type_name
 from headrace.errors import UsageError
 from headrace.messages.checked import located, moved
-from headrace.messages.part_base import PartBase, object_or_none
+from headrace.messages.part_base import NO_ARGUMENTS, PartBase, object_or_none
 
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
 CallKind: TypeAlias = Literal["function", "custom", "provider"]
@@ -94,7 +94,7 @@ class ToolCallPart(PartBase, frozen=True, tag="tool_call", kw_only=True):
     id: str = ""
     name: str = ""
     kind: CallKind = "function"
-    arguments: str = "{}"
+    arguments: str = NO_ARGUMENTS
     parsed: dict[str, Any] | None = None
     runnable: bool = False
     index: int | None = None
@@ -112,7 +112,7 @@ class ToolCallPart(PartBase, frozen=True, tag="tool_call", kw_only=True):
             id: str = "",  # noqa: A002 - the field's word
             name: str = "",
             kind: CallKind = "function",
-            arguments: str | Mapping[str, Any] = "{}",
+            arguments: str | Mapping[str, Any] = NO_ARGUMENTS,
             parsed: Mapping[str, Any] | None = None,
             runnable: bool = False,
             index: int | None = None,
@@ -128,7 +128,7 @@ class ToolCallPart(PartBase, frozen=True, tag="tool_call", kw_only=True):
         if fields.get("parsed") is not None:
             fields["parsed"] = freeze(fields["parsed"], "ToolCallPart.parsed")
             fields.setdefault("arguments", fields["parsed"])
-        arguments = fields.get("arguments", "{}")
+        arguments = fields.get("arguments", NO_ARGUMENTS)
         is_custom = fields.get("kind") == "custom"
         if isinstance(arguments, Mapping):
             frozen = freeze(cast("Any", arguments), "ToolCallPart.arguments")
@@ -147,6 +147,8 @@ class ToolCallPart(PartBase, frozen=True, tag="tool_call", kw_only=True):
         PartBase.__post_init__(self)
         if self.runnable and not (self.name and (self.parsed is not None or self.kind == "custom")):
             msgspec.structs.force_setattr(self, "runnable", False)
+        self._same_as_default("kind", "function")
+        self._same_as_default("arguments", NO_ARGUMENTS)
 
 
 class MediaPart(PartBase, frozen=True, tag="media", kw_only=True):
@@ -295,6 +297,7 @@ class ToolResultPart(PartBase, frozen=True, tag="tool_result", kw_only=True):
     def __post_init__(self) -> None:
         """Check that the content is what a tool can give."""
         PartBase.__post_init__(self)
+        self._same_as_default("state", "success")
         for n, part in enumerate(self.parts):
             if not isinstance(part, (TextPart, MediaPart, JsonPart, ProviderItem, OpaquePart)):
                 place = f"ToolResultPart.parts[{n}]"
@@ -359,7 +362,7 @@ def part_from_json(value: JSON, path: str) -> Part:
         UsageError: no dictionary, no type, or a known type with wrong fields; the error names the path.
     """
     if not isinstance(value, dict):
-        raise UsageError(f"{path} is a {type(value).__name__}, not a part", argument=path)
+        raise UsageError(f"{path} is a {type_name(value)}, not a part", argument=path)
     form = cast("dict[str, Any]", value)
     kind = form.get("type")
     if not isinstance(kind, str):
