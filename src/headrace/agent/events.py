@@ -1,0 +1,380 @@
+"""Events: what happens in a run, as it happens; frozen, told apart by `type`, the same live, stored and replayed.
+
+The rule of this file: events are values that say what happened, in order: `seq` counts from 1 and only grows. What is in the
+messages of a run can be built again from its events (`fold.py`), so an event says what a reader needs and nothing is said in
+two ways that could differ: where a final value (`tool_call_ended`) and the pieces before it disagree, the final value counts.
+
+A block (`text`, `reasoning`, a tool call) that starts ends, also on error and cancel. Blocks may interleave; they end when the
+model's answer ends, in the order of the message, since until then any of them may go on.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from headrace._json import JSON, dumps, loads, thaw
+from headrace.agent.approval import Pending, Reply
+from headrace.errors import UsageError
+from headrace.messages.fields import GenerateReason
+from headrace.messages.json_form import has_opaque, opaque_form, to_dict
+from headrace.messages.message import READER, AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from headrace.messages.parts import OpaquePart, Part, ToolResultPart, part_from_json
+from headrace.messages.usage import Usage
+
+AnyMessage: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+class BaseEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type"):
+    """What all events have.
+
+    Attributes:
+        seq: its number in the run, from 1; of a batch of deltas the last one's.
+        run_id: the run.
+        round: the round, from 1; 0 before the first.
+        at: when, in UTC.
+    """
+
+    seq: int
+    run_id: str
+    round: int
+    at: datetime
+
+
+class RunStarted(BaseEvent, frozen=True, gc=False, tag="run_started"):
+    """The run begins; `input` is what it was given, as the messages that it adds to the conversation."""
+
+    input: tuple[AnyMessage, ...]
+
+
+class RoundStarted(BaseEvent, frozen=True, gc=False, tag="round_started"):
+    """A model is about to be called."""
+
+    model: str
+
+
+class TextStarted(BaseEvent, frozen=True, gc=False, tag="text_started"):
+    """A part of text begins; `kind` says whether the model answers or refuses."""
+
+    message_id: str
+    part: int
+    kind: Literal["text", "refusal"] = "text"
+
+
+class TextDelta(BaseEvent, frozen=True, gc=False, tag="text_delta"):
+    """More of it."""
+
+    message_id: str
+    part: int
+    text: str
+
+
+class TextEnded(BaseEvent, frozen=True, gc=False, tag="text_ended"):
+    """It is whole, or nothing more comes."""
+
+    message_id: str
+    part: int
+
+
+class ReasoningStarted(BaseEvent, frozen=True, gc=False, tag="reasoning_started"):
+    """A part of reasoning begins."""
+
+    message_id: str
+    part: int
+
+
+class ReasoningDelta(BaseEvent, frozen=True, gc=False, tag="reasoning_delta"):
+    """More of it."""
+
+    message_id: str
+    part: int
+    text: str
+
+
+class ReasoningEnded(BaseEvent, frozen=True, gc=False, tag="reasoning_ended"):
+    """It is whole, or nothing more comes; with the provider's proof of it, if there is one."""
+
+    message_id: str
+    part: int
+    signature: str | None = None
+
+
+class ToolCallStarted(BaseEvent, frozen=True, gc=False, tag="tool_call_started"):
+    """The model begins to call a tool.
+
+    It comes once a name is known; a call that never gets one starts when the answer ends, with an empty name. Name and id may
+    still change: `tool_call_ended` has the final ones.
+    """
+
+    call_key: str
+    call_id: str
+    name: str
+
+
+class ToolCallArguments(BaseEvent, frozen=True, gc=False, tag="tool_call_arguments"):
+    """More of the call's arguments, as raw text."""
+
+    call_key: str
+    text: str
+
+
+class ToolCallEnded(BaseEvent, frozen=True, gc=False, tag="tool_call_ended"):
+    """The call as it finally is; it overrides what came before. Those of one answer come in the order of the message."""
+
+    call_key: str
+    call_id: str
+    name: str
+    arguments: str
+    parsed: dict[str, Any] | None
+    runnable: bool
+
+
+class ToolStarted(BaseEvent, frozen=True, gc=False, tag="tool_started"):
+    """The tool is about to run; from here on it may have done something."""
+
+    call_key: str
+
+
+class ToolOutput(BaseEvent, frozen=True, gc=False, tag="tool_output"):
+    """A piece of what the tool gives out, while it runs."""
+
+    call_key: str
+    output: Part
+
+
+class ToolEnded(BaseEvent, frozen=True, gc=False, tag="tool_ended"):
+    """The call has its result; without `tool_started` before it, nothing was run."""
+
+    call_key: str
+    result: ToolResultPart
+
+
+class ApprovalRequired(BaseEvent, frozen=True, gc=False, tag="approval_required"):
+    """A person has to say yes or no."""
+
+    pending: Pending
+
+
+class ExternalRequired(BaseEvent, frozen=True, gc=False, tag="external_required"):
+    """The caller has to run a tool."""
+
+    pending: Pending
+
+
+class ApprovalGiven(BaseEvent, frozen=True, gc=False, tag="approval_given"):
+    """Somebody answered."""
+
+    answer: Reply
+
+
+class RoundEnded(BaseEvent, frozen=True, gc=False, tag="round_ended"):
+    """The model's answer has ended; its tools run after this.
+
+    Attributes:
+        message: the answer as it is kept, or None if nothing came of it.
+        usage: what it used, if that is known.
+        is_final: no further model call follows.
+    """
+
+    message: AssistantMessage | None
+    usage: Usage | None
+    is_final: bool
+
+
+class AttemptDiscarded(BaseEvent, frozen=True, gc=False, tag="attempt_discarded"):
+    """A stream died and the model is asked again: forget the blocks of this message."""
+
+    message_id: str
+    attempt: int
+    reason: str
+
+
+class ReminderAdded(BaseEvent, frozen=True, gc=False, tag="reminder_added"):
+    """A message was put in before the next model call: a reminder (origin `framework`), or words that steer (origin `user`)."""
+
+    message: UserMessage
+
+
+class ContextCompacted(BaseEvent, frozen=True, gc=False, tag="context_compacted"):
+    """What is sent to the model was made shorter; the history that is kept was not."""
+
+    messages_before: int
+    messages_after: int
+    detail: str = ""
+
+
+class LimitReached(BaseEvent, frozen=True, gc=False, tag="limit_reached"):
+    """A budget is used up: `rounds`, `tool_calls`, `pauses`, `tokens`, `cost` or `time`."""
+
+    which: str
+    limit: float
+
+
+class SubRun(BaseEvent, frozen=True, gc=False, tag="subrun"):
+    """An event of a sub-agent, which the call `call_key` runs."""
+
+    call_key: str
+    event: Event
+
+
+class ErrorRaised(BaseEvent, frozen=True, gc=False, tag="error"):
+    """The run failed; `run_ended` follows, then the iterator raises."""
+
+    kind: str
+    message: str
+    retryable: bool
+
+
+class RunEnded(BaseEvent, frozen=True, gc=False, tag="run_ended"):
+    """The run is over, or pauses.
+
+    Attributes:
+        generate_reason: why.
+        message: the last assistant message, or None if there is none.
+        usage: the sum over the rounds.
+        pending: the calls that wait for somebody.
+    """
+
+    generate_reason: GenerateReason
+    message: AssistantMessage | None
+    usage: Usage
+    pending: tuple[Pending, ...] = ()
+
+
+Event: TypeAlias = (
+    RunStarted
+    | RoundStarted
+    | TextStarted
+    | TextDelta
+    | TextEnded
+    | ReasoningStarted
+    | ReasoningDelta
+    | ReasoningEnded
+    | ToolCallStarted
+    | ToolCallArguments
+    | ToolCallEnded
+    | ToolStarted
+    | ToolOutput
+    | ToolEnded
+    | ApprovalRequired
+    | ExternalRequired
+    | ApprovalGiven
+    | RoundEnded
+    | AttemptDiscarded
+    | ReminderAdded
+    | ContextCompacted
+    | LimitReached
+    | SubRun
+    | ErrorRaised
+    | RunEnded
+)
+
+_DECODER: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder(cast("Any", Event))
+
+
+def encode_event(event: Event) -> bytes:
+    """Return an event as compact JSON."""
+    return dumps(_form(event) if _holds_opaque(event) else event)
+
+
+def decode_event(data: bytes | str) -> Event:
+    """Read an event; parts of a type that this version does not know are kept.
+
+    Raises:
+        UsageError: it is no event; the error says where.
+    """
+    try:
+        return cast("Event", _DECODER.decode(data))
+    except (msgspec.MsgspecError, UsageError, UnicodeError):
+        pass
+    try:
+        return _slowly(loads(data))
+    except (msgspec.ValidationError, ValueError) as error:
+        raise UsageError(f"event: {error}", argument="event") from error
+
+
+def _form(event: Event) -> dict[str, JSON]:
+    form: dict[str, JSON] = msgspec.to_builtins(event)
+    match event:
+        case RunStarted():
+            form["input"] = [to_dict(message) for message in event.input]
+        case RoundEnded(message=message) | RunEnded(message=message) | ReminderAdded(message=message) if message is not None:
+            form["message"] = to_dict(message)
+        case ToolOutput():
+            form["output"] = _part_form(event.output)
+        case ToolEnded():
+            form["result"] = _part_form(event.result)
+        case SubRun():
+            form["event"] = _form(event.event)
+        case _:
+            pass
+    return form
+
+
+def _part_form(part: Part) -> JSON:
+    if isinstance(part, ToolResultPart):
+        form: dict[str, JSON] = msgspec.to_builtins(part)
+        return form | {"parts": [_part_form(nested) for nested in part.parts]}
+    return thaw(opaque_form(part)) if isinstance(part, OpaquePart) else msgspec.to_builtins(part)
+
+
+def _holds_opaque(event: Event) -> bool:
+    match event:
+        case RunStarted():
+            return any(has_opaque(message.parts) for message in event.input)
+        case RoundEnded(message=message) | RunEnded(message=message) | ReminderAdded(message=message):
+            return message is not None and has_opaque(message.parts)
+        case ToolOutput():
+            return has_opaque((event.output,))
+        case ToolEnded():
+            return has_opaque((event.result,))
+        case SubRun():
+            return _holds_opaque(event.event)
+        case _:
+            return False
+
+
+_PLAIN: Final = {"input": (), "message": None, "output": {"type": "text", "text": ""}, "result": {"type": "tool_result", "call_id": ""}}
+"""What stands in for a field while the rest of the event is read."""
+
+
+def _slowly(form: JSON) -> Event:
+    """Read an event part by part, so that unknown types of parts are kept."""
+    if not isinstance(form, dict):
+        raise UsageError(f"event is a {type(form).__name__}, not an object", argument="event")
+    fields = cast("dict[str, JSON]", form)
+    if fields.get("type") == "subrun":
+        inner = _slowly(fields.get("event"))
+        outer = msgspec.convert({**fields, "event": msgspec.to_builtins(_STAND_IN)}, type=SubRun)
+        return msgspec.structs.replace(outer, event=inner)
+    held = {name: fields[name] for name in _PLAIN if fields.get(name) is not None}
+    stand_ins = {name: _PLAIN[name] for name in held}
+    if fields.get("type") == "reminder_added":
+        stand_ins["message"] = {"role": "user"}
+    event = msgspec.convert({**fields, **stand_ins}, type=cast("Any", Event))
+    values: dict[str, Any] = {name: _READ[name](value, f"event.{name}") for name, value in held.items()}
+    return _checked(cast("Event", msgspec.structs.replace(event, **values)))
+
+
+def _checked(event: Event) -> Event:
+    """Refuse a message of another role than the event's."""
+    match event:
+        case RoundEnded(message=message) | RunEnded(message=message) if not isinstance(message, AssistantMessage | None):
+            raise UsageError(f"event.message is a {type(message).__name__}, not an AssistantMessage", argument="event.message")
+        case ReminderAdded(message=message) if not isinstance(message, UserMessage):
+            raise UsageError(f"event.message is a {type(message).__name__}, not a UserMessage", argument="event.message")
+        case ToolEnded(result=result) if not isinstance(result, ToolResultPart):
+            raise UsageError(f"event.result is a {type(result).__name__}, not a ToolResultPart", argument="event.result")
+        case _:
+            return event
+
+
+_READ: Final[dict[str, Any]] = {
+    "input": READER.many_from,
+    "message": READER.one_from,
+    "output": part_from_json,
+    "result": part_from_json,
+}
+_STAND_IN: Final = ToolStarted(1, "", 0, datetime.min.replace(tzinfo=UTC), "")

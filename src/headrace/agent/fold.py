@@ -1,0 +1,244 @@
+"""Fold: the messages that a run stored, built again from its events (law 8).
+
+The rule of this file: what was streamed is built from what was streamed: texts, reasoning and calls come from their blocks, also where
+a log has joined neighbouring deltas. `round_ended` gives what no block carries (usage, ids, media, what a provider wants back), and so
+the order of the parts. A log that breaks off in an answer gives that answer as far as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+
+from headrace.agent.events import (
+    AttemptDiscarded,
+    Event,
+    ReasoningDelta,
+    ReasoningEnded,
+    ReasoningStarted,
+    ReminderAdded,
+    RoundEnded,
+    RoundStarted,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    TextEnded,
+    TextStarted,
+    ToolCallArguments,
+    ToolCallEnded,
+    ToolCallStarted,
+    ToolEnded,
+)
+from headrace.messages.message import AssistantMessage, Message, ToolMessage
+from headrace.messages.parts import Part, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart, make
+
+
+def fold(events: Iterable[Event]) -> tuple[Message, ...]:
+    """Return the messages that the events of one run make, in order: those that the run stored.
+
+    Args:
+        events: all events of the run from its start, in order; neighbouring deltas of one part may have been joined.
+    """
+    folder = Folder()
+    for event in events:
+        folder.feed(event)
+    return folder.messages
+
+
+def results_message(message_id: str, results: Sequence[ToolResultPart], at: datetime | None) -> ToolMessage:
+    """Return the one tool message of a round: a result for each call, in the order of the calls.
+
+    Args:
+        message_id: the id of the assistant message with the calls.
+        results: in order.
+        at: when the last of them came.
+    """
+    return ToolMessage.assemble(results, id=f"{message_id}/results", created_at=at)
+
+
+class _Block:
+    """A text, a refusal, some reasoning or a call, as it comes in."""
+
+    __slots__ = ("call", "key", "kind", "pieces", "signature")
+
+    def __init__(self, kind: str, key: int) -> None:
+        self.kind = kind
+        self.key = key
+        self.pieces: list[str] = []
+        self.signature: str | None = None
+        self.call: ToolCallEnded | ToolCallStarted | None = None
+
+
+class _Answer:
+    """One model's answer, as it comes in."""
+
+    def __init__(self) -> None:
+        self.message_id: str | None = None
+        self.run_id: str | None = None
+        self.blocks: dict[tuple[str, str | int], _Block] = {}
+        self.ended_calls: list[str] = []
+
+    def open(self, family: str, kind: str, key: int, message_id: str) -> None:
+        self.message_id = message_id
+        self.blocks[family, key] = _Block(kind, key)
+
+    def open_call(self, event: ToolCallStarted) -> None:
+        self.message_id, _, part = event.call_key.rpartition("/")
+        block = self.blocks["call", event.call_key] = _Block("call", int(part))
+        block.call = event
+
+    def ordered(self) -> list[_Block]:
+        """The blocks by their place; the calls, in the places of calls, as they ended, then as they started."""
+        blocks = sorted(self.blocks.values(), key=lambda block: block.key)
+        ended = [self.blocks["call", key] for key in self.ended_calls]
+        calls = iter(ended + [block for block in blocks if isinstance(block.call, ToolCallStarted)])
+        return [next(calls) if block.kind == "call" else block for block in blocks]
+
+
+class Folder:
+    """The fold, one event at a time.
+
+    Attributes:
+        messages: what the events so far make; results that are still on their way count once their round is over.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first event."""
+        self._messages: list[Message] = []
+        self._answer = _Answer()
+        self._round: tuple[str, tuple[str, ...]] = ("", ())
+        self._results: dict[str, ToolResultPart] = {}
+        self._results_at: datetime | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages so far."""
+        return (*self._messages, *self._broken_off(), *self._open_results())
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        match event:
+            case RunStarted():
+                self._messages.extend(event.input)
+            case TextDelta() | ReasoningDelta() | ToolCallArguments():
+                self._block_of(event).pieces.append(event.text)
+            case TextStarted() | ReasoningStarted() | ToolCallStarted():
+                self._open(event)
+            case TextEnded():
+                pass
+            case ReasoningEnded():
+                self._block_of(event).signature = event.signature
+            case ToolCallEnded():
+                self._block_of(event).call = event
+                self._answer.ended_calls.append(event.call_key)
+            case AttemptDiscarded():
+                self._answer = _Answer()
+            case RoundEnded():
+                self._end_answer(event.message)
+            case ToolEnded():
+                self._results[event.call_key] = event.result
+                self._results_at = event.at
+            case ReminderAdded():
+                self._settle()
+                self._messages.append(event.message)
+            case RoundStarted() | RunEnded():
+                self._settle()
+            case _:
+                pass
+
+    def _open(self, event: TextStarted | ReasoningStarted | ToolCallStarted) -> None:
+        self._answer.run_id = event.run_id
+        match event:
+            case ToolCallStarted():
+                self._answer.open_call(event)
+            case TextStarted():
+                self._answer.open("text", event.kind, event.part, event.message_id)
+            case ReasoningStarted():
+                self._answer.open("reasoning", "reasoning", event.part, event.message_id)
+
+    def _block_of(self, event: TextDelta | ReasoningDelta | ReasoningEnded | ToolCallArguments | ToolCallEnded) -> _Block:
+        match event:
+            case TextDelta():
+                return self._answer.blocks["text", event.part]
+            case ReasoningDelta() | ReasoningEnded():
+                return self._answer.blocks["reasoning", event.part]
+            case ToolCallArguments() | ToolCallEnded():
+                return self._answer.blocks["call", event.call_key]
+
+    def _end_answer(self, message: AssistantMessage | None) -> None:
+        answer, self._answer = self._answer, _Answer()
+        if message is None:
+            return
+        self._messages.append(_filled(message, answer.ordered()))
+        self._round = (message.id or "", tuple(answer.ended_calls))
+
+    def _settle(self) -> None:
+        """The round is over: its results are a message."""
+        self._messages += self._open_results()
+        self._results = {}
+
+    def _open_results(self) -> list[Message]:
+        if not self._results:
+            return []
+        message_id, calls = self._round
+        results = [self._results[key] for key in calls if key in self._results]
+        return [results_message(message_id, results, self._results_at)]
+
+    def _broken_off(self) -> list[Message]:
+        blocks = self._answer.ordered()
+        if not blocks:
+            return []
+        parts = [_part(block) for block in blocks]
+        return [AssistantMessage.assemble(parts, id=self._answer.message_id, run_id=self._answer.run_id)]
+
+
+def _filled(message: AssistantMessage, blocks: list[_Block]) -> AssistantMessage:
+    """Return the message with what the blocks say in the place of its own texts, reasoning and calls."""
+    by_kind: dict[str, Iterator[_Block]] = {
+        kind: iter([block for block in blocks if block.kind == kind]) for kind in ("text", "refusal", "reasoning", "call")
+    }
+    parts = [_filled_part(part, by_kind) for part in message.parts]
+    return msgspec.structs.replace(message, parts=tuple(parts))
+
+
+def _filled_part(part: Part, blocks: dict[str, Iterator[_Block]]) -> Part:
+    match part:
+        case TextPart():
+            block = next(blocks["text"])
+        case RefusalPart():
+            block = next(blocks["refusal"])
+        case ReasoningPart():
+            block = next(blocks["reasoning"])
+        case ToolCallPart():
+            ended = next(blocks["call"]).call
+            assert isinstance(ended, ToolCallEnded)
+            return msgspec.structs.replace(
+                part, id=ended.call_id, name=ended.name, arguments=ended.arguments, parsed=ended.parsed, runnable=ended.runnable
+            )
+        case _:
+            return part
+    return msgspec.structs.replace(part, text="".join(block.pieces))
+
+
+def _part(block: _Block) -> Part:
+    """Build a part from its block alone."""
+    text = "".join(block.pieces)
+    match block.call:
+        case ToolCallEnded() as ended:
+            return make(
+                ToolCallPart,
+                id=ended.call_id,
+                name=ended.name,
+                arguments=ended.arguments,
+                parsed=ended.parsed,
+                runnable=ended.runnable,
+            )
+        case ToolCallStarted() as started:
+            return make(ToolCallPart, id=started.call_id, name=started.name, arguments=text)
+        case None:
+            pass
+    if block.kind == "reasoning":
+        return make(ReasoningPart, text=text, signature=block.signature)
+    return make(RefusalPart, text=text) if block.kind == "refusal" else make(TextPart, text=text)

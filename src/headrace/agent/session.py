@@ -1,0 +1,129 @@
+"""Conversations that are kept in memory.
+
+The rule of this file: one run at a time works on a conversation; a second one is refused, since two would each answer without knowing
+what the other said. What a run adds is kept when it has ended, however it ended, and always as a legal history.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, TypeAlias, get_args
+
+import msgspec
+
+from headrace.errors import ConflictError, UsageError
+from headrace.messages.message import AssistantMessage, Message, UserMessage
+from headrace.messages.parts import ReasoningPart, ToolCallPart
+
+Keep: TypeAlias = Literal["rounds", "answers"]
+
+
+class SessionStore(Protocol):
+    """Where conversations are kept, by their ids."""
+
+    async def begin(self, session_id: str) -> tuple[Message, ...]:
+        """Return the conversation so far and hold it for one run; one that is not there is empty.
+
+        Raises:
+            ConflictError: another run holds it.
+        """
+        ...
+
+    async def commit(self, session_id: str, added: Sequence[Message]) -> None:
+        """Append what the run added, and let go."""
+        ...
+
+
+class Session:
+    """One conversation; it may be handed to any agent as `session=`.
+
+    Attributes:
+        id: its name.
+    """
+
+    def __init__(self, id: str | None = None, messages: Iterable[Message] = ()) -> None:  # noqa: A002 - the field's name
+        """Start a conversation, or go on with these messages."""
+        self.id = uuid.uuid4().hex if id is None else id
+        self._messages: list[Message] = list(messages)
+        self._is_held = False
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, without that of a run that goes on."""
+        return tuple(self._messages)
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r}, {len(self._messages)} messages)"
+
+    async def begin(self, session_id: str) -> tuple[Message, ...]:
+        """Return the messages and hold the conversation; see `SessionStore`."""
+        if self._is_held:
+            raise ConflictError(f"another run works on session {session_id!r}; wait for it, or use another session")
+        self._is_held = True
+        return self.messages
+
+    async def commit(self, session_id: str, added: Sequence[Message]) -> None:  # noqa: ARG002 - a session has one id
+        """Append what the run added, and let go; see `SessionStore`."""
+        self._messages += added
+        self._is_held = False
+
+
+class MemorySessions:
+    """Keeps conversations in memory, as long as it lives."""
+
+    def __init__(self) -> None:
+        """Start without conversations."""
+        self._sessions: dict[str, Session] = {}
+
+    def get(self, session_id: str) -> Session:
+        """Return a conversation, a new one if there is none of this id."""
+        return self._sessions.setdefault(session_id, Session(session_id))
+
+    def forget(self, session_id: str) -> None:
+        """Drop a conversation; nothing happens if there is none."""
+        self._sessions.pop(session_id, None)
+
+    async def begin(self, session_id: str) -> tuple[Message, ...]:
+        """Return the conversation and hold it; see `SessionStore`."""
+        return await self.get(session_id).begin(session_id)
+
+    async def commit(self, session_id: str, added: Sequence[Message]) -> None:
+        """Append what the run added, and let go; see `SessionStore`."""
+        await self.get(session_id).commit(session_id, added)
+
+
+def checked_keep(keep: str) -> Keep:
+    """Return what is to be kept.
+
+    Raises:
+        UsageError: there is no such way.
+    """
+    if keep not in get_args(Keep):
+        raise UsageError(f"keep is {keep!r}; it is 'rounds' or 'answers'", argument="keep")
+    return keep  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+
+
+def kept(messages: Sequence[Message], keep: Keep) -> tuple[Message, ...]:
+    """Return what of a run's messages goes into the conversation.
+
+    `rounds`: all of them. `answers`: the user's words and the answers, without the calls, their results, the thinking that went
+    with them, and reminders of our own.
+    """
+    if keep == "rounds":
+        return tuple(messages)
+    return tuple(short for message in messages if (short := _as_answer(message)) is not None)
+
+
+def _as_answer(message: Message) -> Message | None:
+    if isinstance(message, UserMessage):
+        return message if message.origin != "framework" else None
+    if not isinstance(message, AssistantMessage):
+        return None
+    if message.generate_reason in (None, "tool_calls"):
+        return None
+    if not message.has(ToolCallPart):
+        return message if message.parts else None
+    # Signed thinking belongs to its calls; without them no provider takes it.
+    parts = tuple(part for part in message.parts if not isinstance(part, (ToolCallPart, ReasoningPart)))
+    return msgspec.structs.replace(message, parts=parts) if parts else None
