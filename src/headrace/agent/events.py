@@ -42,6 +42,11 @@ class BaseEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_f
     round: int
     at: datetime
 
+    @property
+    def type(self) -> str:
+        """Which event it is, as in JSON: `run_started`, `text_delta`, …"""
+        return cast("str", self.__struct_config__.tag)
+
 
 class RunStarted(BaseEvent, frozen=True, gc=False, tag="run_started"):
     """The run begins; `input` is what it was given, as the messages that it adds to the conversation."""

@@ -44,7 +44,16 @@ class StreamError(msgspec.Struct, frozen=True, gc=False):
     which: str | None = None
 
 
-class MessageStart(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="message_start"):
+class DeltaBase(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type"):
+    """What all deltas have: a type."""
+
+    @property
+    def type(self) -> str:
+        """Which delta it is, as in JSON: `text`, `tool_call`, …"""
+        return str(self.__struct_config__.tag)
+
+
+class MessageStart(DeltaBase, frozen=True, gc=False, tag="message_start"):
     """What is known of the message itself; each field: the first non-empty one counts."""
 
     id: str | None = None
@@ -54,7 +63,7 @@ class MessageStart(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ta
     provider: str | None = None
 
 
-class TextDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
+class TextDelta(DeltaBase, frozen=True, gc=False, tag="text"):
     """More text."""
 
     text: str
@@ -62,7 +71,7 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_f
     choice: int = 0
 
 
-class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="reasoning"):
+class ReasoningDelta(DeltaBase, frozen=True, gc=False, tag="reasoning"):
     """More reasoning: text, pieces of a signature or of encrypted data (joined), and a provider's details (listed)."""
 
     text: str = ""
@@ -73,7 +82,7 @@ class ReasoningDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, 
     details: tuple[JSON, ...] = ()
 
 
-class RefusalDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="refusal"):
+class RefusalDelta(DeltaBase, frozen=True, gc=False, tag="refusal"):
     """More of a refusal."""
 
     text: str
@@ -81,7 +90,7 @@ class RefusalDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ta
     choice: int = 0
 
 
-class ToolCallFragment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_call"):
+class ToolCallFragment(DeltaBase, frozen=True, gc=False, tag="tool_call"):
     """A piece of a tool call.
 
     Attributes:
@@ -108,7 +117,7 @@ class ToolCallFragment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
     provider_data: dict[str, Any] = EMPTY
 
 
-class ToolCallSettled(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_call_settled"):
+class ToolCallSettled(DeltaBase, frozen=True, gc=False, tag="tool_call_settled"):
     """The wire says that a call is whole: a late id, the final arguments (they fill a gap, they never add)."""
 
     part: int
@@ -117,7 +126,7 @@ class ToolCallSettled(msgspec.Struct, frozen=True, gc=False, omit_defaults=True,
     choice: int = 0
 
 
-class ToolResultDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_result"):
+class ToolResultDelta(DeltaBase, frozen=True, gc=False, tag="tool_result"):
     """What is known of a tool's result: whose it is and how it ended; the content comes as text and parts."""
 
     call_id: str | None = None
@@ -125,7 +134,7 @@ class ToolResultDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True,
     state: ResultState | None = None
 
 
-class MediaDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="media"):
+class MediaDelta(DeltaBase, frozen=True, gc=False, tag="media"):
     """A piece of media: bytes (already decoded, joined once at the end), a piece of its transcript, or what it is."""
 
     kind: MediaKind
@@ -137,7 +146,7 @@ class MediaDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_
     choice: int = 0
 
 
-class PartDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="part"):
+class PartDelta(DeltaBase, frozen=True, gc=False, tag="part"):
     """A whole part: it stands by itself, nothing joins it."""
 
     value: Part
@@ -145,7 +154,7 @@ class PartDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_f
     choice: int = 0
 
 
-class CitationDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="citation"):
+class CitationDelta(DeltaBase, frozen=True, gc=False, tag="citation"):
     """A citation of the text part; without text one is opened for it."""
 
     citation: JSON
@@ -153,20 +162,20 @@ class CitationDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, t
     choice: int = 0
 
 
-class UsageDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="usage"):
+class UsageDelta(DeltaBase, frozen=True, gc=False, tag="usage"):
     """A report of usage; field by field the last one that is not None counts."""
 
     usage: Usage
 
 
-class LogprobsDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="logprobs"):
+class LogprobsDelta(DeltaBase, frozen=True, gc=False, tag="logprobs"):
     """Log-probabilities: lists are joined, by key where they come in a mapping."""
 
     logprobs: JSON
     choice: int = 0
 
 
-class TokenIdsDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="token_ids"):
+class TokenIdsDelta(DeltaBase, frozen=True, gc=False, tag="token_ids"):
     """Token ids: the prompt's (the first non-empty list counts) and the completion's (joined)."""
 
     prompt: tuple[int, ...] | None = None
@@ -174,14 +183,14 @@ class TokenIdsDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, t
     choice: int = 0
 
 
-class ParsedDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="parsed"):
+class ParsedDelta(DeltaBase, frozen=True, gc=False, tag="parsed"):
     """A piece of an output parser's value, for `merge_values`."""
 
     value: Any
     choice: int = 0
 
 
-class FinishDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="finish"):
+class FinishDelta(DeltaBase, frozen=True, gc=False, tag="finish"):
     """A provider's word for why it stopped; `reason` where the word alone does not tell."""
 
     word: str
@@ -191,7 +200,7 @@ class FinishDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag
     offset: int | None = None
 
 
-class MetadataDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="metadata"):
+class MetadataDelta(DeltaBase, frozen=True, gc=False, tag="metadata"):
     """Metadata for `merge_values`; of the keys in `snapshot_keys` the last value counts."""
 
     values: dict[str, Any]
@@ -199,13 +208,13 @@ class MetadataDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, t
     choice: int = 0
 
 
-class WarningDelta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="warning"):
+class WarningDelta(DeltaBase, frozen=True, gc=False, tag="warning"):
     """A repair that the decoder made or an oddity that it saw."""
 
     warning: Warning
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="ended"):
+class Ended(DeltaBase, frozen=True, gc=False, tag="ended"):
     """The last delta of a stream, given by `close()`.
 
     Attributes:

@@ -24,6 +24,11 @@ class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
     _LISTS: ClassVar[tuple[str, ...]] = ()
     _TEXT: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def type(self) -> str:
+        """Which part it is, as in JSON: `text`, `tool_call`, …"""
+        return str(self.__struct_config__.tag)
+
     def __post_init__(self) -> None:
         """Copy and freeze what could be changed from outside."""
         name = type(self).__name__
