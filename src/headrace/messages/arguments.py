@@ -7,21 +7,12 @@ are never closed, two different objects are never taken for one. The raw text is
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from headrace._json import (
-    JSONError,
-    Scanner,
-    dumps_text,
-    first_object,
-    join_objects,
-    loads,
-    loads_lenient,
-    parse_partial,
-    replace_surrogates,
-)
+from headrace._json import JSONError, Scanner, dumps_text, first_object, join_objects, loads, loads_lenient, replace_surrogates
 from headrace.messages.identity import Body, object_of
 
 _JSON_SPACE: Final = " \t\r\n"
@@ -125,9 +116,18 @@ def _without_repeat(pieces: Sequence[str]) -> dict[str, Any] | None:
     if sum(len(piece) for piece in pieces) > 2 * len(last):
         return None
     before = "".join(pieces[:-1])
-    if not last.startswith(before) or parse_partial(before + last) is not None:
-        return None
-    return object_of(last)
+    return object_of(last) if last.startswith(before) and not _is_beginning(before + last) else None
+
+
+def _is_beginning(text: str) -> bool:
+    """Return whether something longer that begins with this text, which is no JSON, could be JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        pass
+    return True  # out of range, or too deep to tell
 
 
 def _is_cut(text: str) -> bool:
