@@ -352,10 +352,12 @@ class TestTheRealServer:
         assert not calls
         assert finish in ("stop", "length")
 
+    # Temperature 0 is not repeatable here (threads and cached prompts change the sums a little), so the questions are those where each
+    # token that decides leads its rival by a factor of two or more. "Tokyo", for one, now and then became "Takayama".
     @pytest.mark.parametrize(
         ("question", "call"),
         [
-            ("What time is it in Tokyo?", ("city_time", {"city": "Tokyo"})),
+            ("What time is it in Berlin?", ("city_time", {"city": "Berlin"})),
             ("Multiply 17 by 23.", ("calculate", {"a": 17, "operator": "*", "b": 23})),
         ],
     )
@@ -429,10 +431,10 @@ class TestTheRealServer:
             async with httpx2.AsyncClient(
                 base_url=server.base_url, headers={"authorization": f"Bearer {server.api_key}"}, timeout=120
             ) as client:
-                request = body(server, {"role": "user", "content": "What time is it in Tokyo?"}, tools=TOOLS, tool_choice="required")
+                request = body(server, {"role": "user", "content": "What time is it in Berlin?"}, tools=TOOLS, tool_choice="required")
                 _, calls, finish = read((await events_of(client, request))[0])
             url = server.base_url
-        assert calls == [("city_time", {"city": "Tokyo"})]
+        assert calls == [("city_time", {"city": "Berlin"})]
         assert finish == "tool_calls"
         assert not server.is_running
         async with httpx2.AsyncClient() as client:
