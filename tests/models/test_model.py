@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from itertools import count
 
@@ -290,3 +291,24 @@ async def test_an_answer_is_read_once_and_inside_its_block():
     with pytest.raises(StateError, match="once"):
         await stream.__aenter__()
     assert stream.message.text == "a"
+
+
+# --- a model in this process
+
+
+async def test_a_model_in_this_process_is_talked_to_like_any_other():
+    if importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("needs: pip install 'headrace[local]'")
+    try:
+        made = Model("local:smollm2", settings={"max_tokens": 8, "temperature": 0}, environ={})
+    except ConfigError:
+        pytest.skip("needs: headrace local pull")
+    assert (made.provider, repr(made)) == ("local", "Model('local:smollm2', base_url=None)")
+    async with made:
+        async with made.stream("Say hello.") as stream:
+            items = [item async for item in stream]
+        at_once = await made.request("Say hello.", is_streamed=False)
+    assert len(items) > 2
+    assert stream.message.text
+    assert at_once.text
+    assert stream.message.usage.input_tokens == at_once.usage.input_tokens
