@@ -1,0 +1,330 @@
+"""The next-step table of the agent, row by row, and its laws over random runs."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import pytest
+
+from headrace.agent.loop import AddReminder, CallModel, Fail, Finish, Loop, Rules, RunTools, next_step
+from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from headrace.messages.parts import (
+    JsonPart,
+    MediaPart,
+    OpaquePart,
+    ProviderItem,
+    ProviderToolPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from legal_history import problems
+
+RULES = Rules(tools=("add", "look"))
+ASKED = UserMessage("hello")
+
+
+def call(id="c1", name="add", arguments="{}", **fields):
+    return ToolCallPart(id=id, name=name, arguments=arguments, **fields)
+
+
+def answer(*parts, finish="stop", **fields):
+    return AssistantMessage(list(parts), finish_reason=finish, **fields)
+
+
+def results(*pairs):
+    return ToolMessage([ToolResultPart(call_id=id, name="add", parts="ok", state=state) for id, state in pairs])
+
+
+def tool_rounds(n, calls=1):
+    history = [ASKED]
+    for k in range(n):
+        ids = [f"c{k}_{i}" for i in range(calls)]
+        history += [answer(*(call(id) for id in ids), finish="tool_calls"), results(*((id, "success") for id in ids))]
+    return history
+
+
+def reason_of(history, rules=RULES):
+    """The reason that the last answer gets."""
+    loop = Loop(rules)
+    for message in history[:-1]:
+        loop.feed(message)
+    return loop.judge(history[-1])
+
+
+@pytest.mark.parametrize("history", [[], [ASKED], [SystemMessage("x"), ASKED], [*tool_rounds(3)], [answer(TextPart("x")), ASKED]])
+def test_without_an_answer_or_after_results_the_model_is_called(history):
+    assert next_step(history, RULES) == CallModel(is_forced=False)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        TextPart("done"),
+        RefusalPart("no"),
+        MediaPart(kind="audio", data=b"x"),
+        JsonPart({"a": 1}),
+        ProviderToolPart(name="web_search"),
+        ProviderItem(provider="p", protocol="q", raw=b"{}"),
+        OpaquePart({"type": "new"}),
+    ],
+)
+@pytest.mark.parametrize("finish", ["stop", "other", None])
+def test_an_answer_with_substance_and_no_call_is_final(part, finish):
+    history = [ASKED, answer(part, finish=finish)]
+    assert next_step(history, RULES) == Finish("completed")
+    assert reason_of(history) == "completed"
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "length", "stop", "other", "pause"])
+def test_runnable_calls_run_and_others_get_error_results_and_another_round_follows(finish):
+    asked = answer(TextPart("let me see"), call("a"), call("b", arguments="{", runnable=False), call("c", name="nope"), finish=finish)
+    step = next_step([ASKED, asked], RULES)
+    assert isinstance(step, RunTools)
+    assert [planned.place for planned in step.calls] == [0, 1, 2]
+    assert step.calls[0].refusal is None
+    assert step.calls[1].refusal.state == "error"
+    assert "JSON" in step.calls[1].refusal.text
+    assert "add, look" in step.calls[2].refusal.text
+    assert reason_of([ASKED, asked]) == "tool_calls"
+    assert next_step([ASKED, asked, results(("a", "success"), ("b", "error"), ("c", "error"))], RULES) == CallModel()
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "length"])
+def test_only_calls_that_cannot_run_get_error_results_and_another_round_follows(finish):
+    asked = answer(call("a", arguments='{"x": 1', runnable=False), call("b", name="", runnable=False), finish=finish)
+    step = next_step([ASKED, asked], RULES)
+    assert [planned.refusal.state for planned in step.calls] == ["error", "error"]
+    assert next_step([ASKED, asked, results(("a", "error"), ("b", "error"))], RULES) == CallModel()
+
+
+def test_results_that_are_there_are_not_asked_for_again_and_equal_ids_are_answered_in_order():
+    asked = answer(call("a"), call("a", arguments='{"n": 2}'), call("b"), finish="tool_calls")
+    step = next_step([ASKED, asked, results(("a", "success"))], RULES)
+    assert [planned.place for planned in step.calls] == [1, 2]
+
+
+def test_length_without_calls_ends():
+    history = [ASKED, answer(TextPart("half a sen"), finish="length")]
+    assert next_step(history, RULES) == Finish("length")
+    assert reason_of(history) == "length"
+    assert next_step([ASKED, answer(ReasoningPart("hm"), finish="length")], RULES) == Finish("length")
+
+
+def test_a_filtered_answer_runs_no_call_and_ends():
+    asked = answer(TextPart("x"), call("a"), finish="content_filter")
+    step = next_step([ASKED, asked], RULES)
+    assert [planned.refusal.state for planned in step.calls] == ["not_run"]
+    assert next_step([ASKED, asked, results(("a", "not_run"))], RULES) == Finish("content_filter")
+    assert next_step([ASKED, answer(finish="content_filter")], RULES) == Finish("content_filter")
+    assert reason_of([ASKED, asked]) == "content_filter"
+
+
+def test_a_pause_calls_again_with_the_content_unchanged_up_to_a_cap():
+    rules = Rules(max_pauses=2)
+    paused = answer(TextPart("searching"), finish="pause")
+    assert next_step([ASKED, paused], rules) == CallModel()
+    assert reason_of([ASKED, paused], rules) is None
+    assert next_step([ASKED, paused, paused], rules) == CallModel()
+    assert next_step([ASKED, paused, paused, paused], rules) == Finish("limit")
+    assert reason_of([ASKED, paused, paused, paused], rules) == "limit"
+    assert next_step([ASKED, paused, paused, answer(TextPart("done"))], rules) == Finish("completed")
+
+
+def test_pauses_are_counted_in_a_row():
+    rules = Rules(tools=("add",), max_pauses=1)
+    paused = answer(TextPart("searching"), finish="pause")
+    history = [ASKED, paused, answer(call("a"), finish="tool_calls"), results(("a", "success")), paused]
+    assert next_step(history, rules) == CallModel()
+
+
+@pytest.mark.parametrize("parts", [(), (TextPart(" \n"),), (ReasoningPart("thinking"),)])
+def test_an_empty_answer_gets_one_reminder_and_then_ends_as_it_is(parts):
+    empty = answer(*parts)
+    step = next_step([ASKED, empty], RULES)
+    assert isinstance(step, AddReminder)
+    assert step.kind == "empty_response"
+    assert reason_of([ASKED, empty]) is None
+    reminder = UserMessage(step.text, origin="framework", reminder_kind=step.kind)
+    assert next_step([ASKED, empty, reminder], RULES) == CallModel()
+    assert next_step([ASKED, empty, reminder, empty], RULES) == Finish("completed")
+    assert reason_of([ASKED, empty, reminder, empty]) == "completed"
+    assert next_step([ASKED, empty, reminder, answer(TextPart("ok"))], RULES) == Finish("completed")
+
+
+def test_when_every_call_was_denied_another_round_follows_or_the_run_ends():
+    asked = answer(call("a"), call("b"), finish="tool_calls")
+    denied = [ASKED, asked, results(("a", "denied"), ("b", "denied"))]
+    partly = [ASKED, asked, results(("a", "denied"), ("b", "success"))]
+    strict = Rules(tools=("add",), stop_on_denial=True)
+    assert next_step(denied, RULES) == CallModel()
+    assert next_step(denied, strict) == Finish("all_denied")
+    assert next_step(partly, strict) == CallModel()
+
+
+def test_an_answer_that_ended_with_an_error_fails_after_its_calls_are_closed():
+    broken = answer(TextPart("x"), call("a"), finish="error")
+    step = next_step([ASKED, broken], RULES)
+    assert [planned.refusal.state for planned in step.calls] == ["not_run"]
+    assert next_step([ASKED, broken, results(("a", "not_run"))], RULES) == Fail(broken)
+    assert reason_of([ASKED, broken]) == "error"
+    marked = answer(TextPart("x"), finish=None, generate_reason="error")
+    assert next_step([ASKED, marked], RULES) == Fail(marked)
+
+
+def test_an_interrupted_answer_ends_after_its_calls_are_closed():
+    broken = answer(TextPart("x"), call("a", runnable=False), finish=None, generate_reason="interrupted")
+    step = next_step([ASKED, broken], RULES)
+    assert [planned.refusal.state for planned in step.calls] == ["interrupted"]
+    assert next_step([ASKED, broken, results(("a", "interrupted"))], RULES) == Finish("interrupted")
+
+
+@pytest.mark.parametrize(("limit", "rounds", "is_forced"), [(2, 1, False), (2, 2, True), (1, 1, True), (0, 50, False), (None, 50, False)])
+def test_so_many_tool_rounds_run_in_full_and_then_the_model_must_answer(limit, rounds, is_forced):
+    rules = Rules(tools=("add",), max_rounds=limit)
+    assert next_step(tool_rounds(rounds), rules) == CallModel(is_forced=is_forced)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", "content_filter", "error", "pause", None])
+@pytest.mark.parametrize("parts", [(), (TextPart("so far"),), (ReasoningPart("hm"),)])
+def test_the_forced_answer_ends_the_run_whatever_it_is(finish, parts):
+    history = [*tool_rounds(2), answer(*parts, finish=finish)]
+    rules = Rules(tools=("add",), max_rounds=2)
+    assert next_step(history, rules) == Finish("max_rounds")
+    assert reason_of(history, rules) == "max_rounds"
+
+
+def test_calls_in_the_forced_answer_are_not_run():
+    rules = Rules(tools=("add",), max_rounds=2)
+    forced = answer(TextPart("x"), call("late"), finish="tool_calls")
+    step = next_step([*tool_rounds(2), forced], rules)
+    assert [(planned.refusal.state, "2 rounds" in planned.refusal.text) for planned in step.calls] == [("not_run", True)]
+    assert next_step([*tool_rounds(2), forced, results(("late", "not_run"))], rules) == Finish("max_rounds")
+
+
+def test_calls_beyond_the_limit_are_not_run_and_the_model_must_answer():
+    rules = Rules(tools=("add",), max_tool_calls=3)
+    asked = answer(*(call(f"x{n}") for n in range(4)), finish="tool_calls")
+    step = next_step([*tool_rounds(1), asked], rules)
+    assert [planned.refusal and planned.refusal.state for planned in step.calls] == [None, None, "not_run", "not_run"]
+    done = [*tool_rounds(1), asked, results(*((f"x{n}", "success") for n in range(4)))]
+    assert next_step(done, rules) == CallModel(is_forced=True)
+    assert next_step([*done, answer(TextPart("ok"))], rules) == Finish("limit")
+    forced = [*done, answer(call("late"), finish="tool_calls")]
+    assert "3 tool calls" in next_step(forced, rules).calls[0].refusal.text
+
+
+def test_words_that_steer_lead_to_another_round_also_after_an_answer():
+    assert next_step([ASKED, answer(TextPart("done")), UserMessage("and now?")], RULES) == CallModel()
+
+
+def test_the_loop_says_whether_the_last_answer_ends_the_run():
+    loop = Loop(RULES)
+    assert (loop.is_final, loop.is_answered) == (False, False)
+    loop.feed(answer(call("a"), finish="tool_calls"))
+    assert (loop.is_final, loop.is_answered, loop.has_open_calls) == (False, False, True)
+    loop.feed(results(("a", "success")))
+    loop.feed(answer(TextPart("done")))
+    assert (loop.is_final, loop.is_answered, loop.has_open_calls) == (True, True, False)
+    loop.feed(answer(finish="content_filter"))
+    assert (loop.is_final, loop.is_answered) == (True, False)
+
+
+# ---------------------------------------------------------------------------------------------- random runs
+
+CALLS = st.lists(
+    st.tuples(st.sampled_from(["add", "look", "nope", ""]), st.sampled_from(["{}", '{"a": 1}', "{", "[]", ""])), max_size=4
+)
+PARTS = st.lists(st.sampled_from([TextPart("x"), TextPart(" "), ReasoningPart("r"), RefusalPart("no"), JsonPart(1)]), max_size=3)
+FINISH = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "pause", "error", "other", None])
+
+
+class RandomRun(RuleBasedStateMachine):
+    """A model that answers anything and tools that end anyhow; the shell does what the loop says."""
+
+    @initialize(
+        rounds=st.sampled_from([None, 0, 1, 3]),
+        calls=st.sampled_from([None, 1, 5]),
+        denial=st.booleans(),
+    )
+    def begin(self, rounds, calls, denial):
+        self.rules = Rules(tools=("add", "look"), max_rounds=rounds, max_tool_calls=calls, stop_on_denial=denial, max_pauses=3)
+        self.loop = Loop(self.rules)
+        self.history = []
+        self.ran = 0
+        self.made = 0
+        self.forced = 0
+        self.keep(UserMessage("go"))
+
+    def keep(self, message):
+        self.history.append(message)
+        self.loop.feed(message)
+
+    def is_next(self, kind):
+        return isinstance(self.loop.next, kind)
+
+    @precondition(lambda self: self.is_next(CallModel))
+    @rule(parts=PARTS, calls=CALLS, finish=FINISH)
+    def model_answers(self, parts, calls, finish):
+        self.forced += self.loop.next.is_forced
+        content = list(parts)
+        for name, arguments in calls:
+            self.made += 1
+            content.append(ToolCallPart(id=f"c{self.made}", name=name, arguments=arguments))
+        message = AssistantMessage(content, finish_reason=finish)
+        reason = self.loop.judge(message)
+        assert (reason == "tool_calls") <= bool(calls)
+        self.keep(message.replace(generate_reason=reason))
+
+    @precondition(lambda self: self.is_next(RunTools))
+    @rule(data=st.data())
+    def tools_end(self, data):
+        outcomes = []
+        for planned in self.loop.next.calls:
+            if planned.refusal is not None:
+                outcomes.append(planned.refusal)
+                continue
+            assert planned.call.runnable
+            assert planned.call.name in self.rules.tools
+            self.ran += 1
+            state = data.draw(st.sampled_from(["success", "error", "denied", "timed_out"]))
+            outcomes.append(ToolResultPart(call_id=planned.call.id, parts="ok", state=state))
+        self.keep(ToolMessage(outcomes))
+
+    @precondition(lambda self: self.is_next(AddReminder))
+    @rule()
+    def remind(self):
+        step = self.loop.next
+        self.keep(UserMessage(step.text, origin="framework", reminder_kind=step.kind))
+
+    @precondition(lambda self: self.is_next(Finish | Fail))
+    @rule()
+    def steer_or_stop(self):
+        if self.loop.is_answered:
+            self.keep(UserMessage("go on"))
+
+    @invariant()
+    def the_history_alone_says_the_same(self):
+        if hasattr(self, "history"):
+            assert next_step(self.history, self.rules) == self.loop.next
+
+    @invariant()
+    def whenever_no_tool_is_due_the_history_is_legal(self):
+        if hasattr(self, "history") and not self.is_next(RunTools):
+            assert problems(self.history) == []
+
+    @invariant()
+    def the_limits_hold(self):
+        if hasattr(self, "history"):
+            if self.rules.max_tool_calls is not None:
+                assert self.ran <= self.rules.max_tool_calls
+            if self.rules.max_rounds:
+                assert self.loop.rounds <= self.rules.max_rounds
+            assert self.forced <= 1
+            assert sum(message.reminder_kind == "empty_response" for message in self.history) <= 1
+
+
+TestRandomRun = RandomRun.TestCase
