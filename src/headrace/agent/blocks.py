@@ -62,7 +62,7 @@ class Blocks:
         call_keys: the keys of the message's calls, in its order; known once it has ended.
     """
 
-    __slots__ = ("_accumulator", "_calls", "_reasoning", "_scribe", "_texts", "_waiting", "call_keys", "message_id")
+    __slots__ = ("_accumulator", "_calls", "_reasoning", "_refusals", "_scribe", "_texts", "_waiting", "call_keys", "message_id")
 
     def __init__(self, message_id: str, scribe: Scribe) -> None:
         """Start without blocks; events go to the scribe."""
@@ -71,6 +71,7 @@ class Blocks:
         self._scribe = scribe
         self._accumulator = Accumulator(is_from_wire=True)
         self._texts: set[int] = set()
+        self._refusals: set[int] = set()
         self._reasoning: set[int] = set()
         self._calls: set[int] = set()
         self._waiting: dict[int, list[str]] = {}
@@ -103,14 +104,11 @@ class Blocks:
         for key, part in zip((one.key for one in ordered(self._choice)), message.parts, strict=True):
             match part:
                 case TextPart():
-                    self._whole_text(key, part.text, "text")
-                    self._scribe.add(events.TextEnded, self.message_id, key)
+                    self._end_text(key, part.text, "text", self._texts)
                 case RefusalPart():
-                    self._whole_text(key, part.text, "refusal")
-                    self._scribe.add(events.TextEnded, self.message_id, key)
+                    self._end_text(key, part.text, "refusal", self._refusals)
                 case ReasoningPart():
-                    self._whole_reasoning(key, part.text)
-                    self._scribe.add(events.ReasoningEnded, self.message_id, key, part.signature)
+                    self._end_reasoning(key, part)
                 case ToolCallPart():
                     keys.append(self._end_call(key, part))
                 case _:
@@ -131,10 +129,10 @@ class Blocks:
     def _refusal(self, delta: RefusalDelta, key: int) -> None:
         if delta.choice:
             return
-        if key not in self._texts:
-            self._texts.add(key)
+        if key not in self._refusals:
+            self._refusals.add(key)
             self._scribe.add(events.TextStarted, self.message_id, key, "refusal")
-        self._scribe.add(events.TextDelta, self.message_id, key, delta.text)
+        self._scribe.add(events.TextDelta, self.message_id, key, delta.text, "refusal")
 
     def _reason(self, delta: ReasoningDelta, key: int) -> None:
         if delta.choice:
@@ -190,14 +188,16 @@ class Blocks:
         self._scribe.add(events.ToolCallEnded, call_key, part.id, part.name, part.arguments, part.parsed, part.runnable)
         return call_key
 
-    def _whole_text(self, key: int, text: str, kind: str) -> None:
-        if key not in self._texts:
+    def _end_text(self, key: int, text: str, kind: events.TextKind, started: set[int]) -> None:
+        if key not in started:
             self._scribe.add(events.TextStarted, self.message_id, key, kind)
             if text:
-                self._scribe.add(events.TextDelta, self.message_id, key, text)
+                self._scribe.add(events.TextDelta, self.message_id, key, text, kind)
+        self._scribe.add(events.TextEnded, self.message_id, key, kind)
 
-    def _whole_reasoning(self, key: int, text: str) -> None:
+    def _end_reasoning(self, key: int, part: ReasoningPart) -> None:
         if key not in self._reasoning:
             self._scribe.add(events.ReasoningStarted, self.message_id, key)
-            if text:
-                self._scribe.add(events.ReasoningDelta, self.message_id, key, text)
+            if part.text:
+                self._scribe.add(events.ReasoningDelta, self.message_id, key, part.text)
+        self._scribe.add(events.ReasoningEnded, self.message_id, key, part.signature)

@@ -24,6 +24,7 @@ from headrace.messages.message import READER, AssistantMessage, SystemMessage, T
 from headrace.messages.parts import OpaquePart, Part, ToolResultPart, part_from_json
 from headrace.messages.usage import Usage
 
+TextKind: TypeAlias = Literal["text", "refusal"]
 AnyMessage: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
@@ -65,7 +66,7 @@ class TextStarted(BaseEvent, frozen=True, gc=False, tag="text_started"):
 
     message_id: str
     part: int
-    kind: Literal["text", "refusal"] = "text"
+    kind: TextKind = "text"
 
 
 class TextDelta(BaseEvent, frozen=True, gc=False, tag="text_delta"):
@@ -74,6 +75,7 @@ class TextDelta(BaseEvent, frozen=True, gc=False, tag="text_delta"):
     message_id: str
     part: int
     text: str
+    kind: TextKind = "text"
 
 
 class TextEnded(BaseEvent, frozen=True, gc=False, tag="text_ended"):
@@ -81,6 +83,7 @@ class TextEnded(BaseEvent, frozen=True, gc=False, tag="text_ended"):
 
     message_id: str
     part: int
+    kind: TextKind = "text"
 
 
 class ReasoningStarted(BaseEvent, frozen=True, gc=False, tag="reasoning_started"):
@@ -214,7 +217,7 @@ class LimitReached(BaseEvent, frozen=True, gc=False, tag="limit_reached"):
     """A budget is used up: `rounds`, `tool_calls`, `pauses`, `tokens`, `cost` or `time`."""
 
     which: str
-    limit: float
+    limit: int | float
 
 
 class SubRun(BaseEvent, frozen=True, gc=False, tag="subrun"):

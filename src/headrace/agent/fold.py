@@ -80,9 +80,9 @@ class _Answer:
         self.blocks: dict[tuple[str, str | int], _Block] = {}
         self.ended_calls: list[str] = []
 
-    def open(self, family: str, kind: str, key: int, message_id: str) -> None:
+    def open(self, kind: str, key: int, message_id: str) -> None:
         self.message_id = message_id
-        self.blocks[family, key] = _Block(kind, key)
+        self.blocks[kind, key] = _Block(kind, key)
 
     def open_call(self, event: ToolCallStarted) -> None:
         self.message_id, _, part = event.call_key.rpartition("/")
@@ -154,14 +154,14 @@ class Folder:
             case ToolCallStarted():
                 self._answer.open_call(event)
             case TextStarted():
-                self._answer.open("text", event.kind, event.part, event.message_id)
+                self._answer.open(event.kind, event.part, event.message_id)
             case ReasoningStarted():
-                self._answer.open("reasoning", "reasoning", event.part, event.message_id)
+                self._answer.open("reasoning", event.part, event.message_id)
 
     def _block_of(self, event: TextDelta | ReasoningDelta | ReasoningEnded | ToolCallArguments | ToolCallEnded) -> _Block:
         match event:
             case TextDelta():
-                return self._answer.blocks["text", event.part]
+                return self._answer.blocks[event.kind, event.part]
             case ReasoningDelta() | ReasoningEnded():
                 return self._answer.blocks["reasoning", event.part]
             case ToolCallArguments() | ToolCallEnded():

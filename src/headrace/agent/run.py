@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from headrace.agent.engine import Engine
-from headrace.agent.events import Event, TextDelta, TextStarted
+from headrace.agent.events import Event, TextDelta
 from headrace.agent.run_result import RunResult
 from headrace.errors import StateError
 from headrace.messages.fields import Content
@@ -66,15 +66,9 @@ class Run:
         return self._texts()
 
     async def _texts(self) -> AsyncIterator[str]:
-        refusals: set[tuple[str, int]] = set()
         async for event in self:
-            match event:
-                case TextStarted(kind="refusal"):
-                    refusals.add((event.message_id, event.part))
-                case TextDelta() if (event.message_id, event.part) not in refusals:
-                    yield event.text
-                case _:
-                    pass
+            if isinstance(event, TextDelta) and event.kind == "text":
+                yield event.text
 
     @property
     def result(self) -> RunResult:
