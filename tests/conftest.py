@@ -54,3 +54,16 @@ def conformance_root():
     if CONFORMANCE is None:
         pytest.skip("no recorded streams: name their folder in HEADRACE_CONFORMANCE")
     return CONFORMANCE
+
+
+@pytest.fixture(scope="session")
+def local_weights():
+    """The small local model's file; skips where the extra or the weights are missing."""
+    from headrace.errors import ConfigError
+    from headrace.models.local_weights import find
+
+    pytest.importorskip("xllamacpp", reason="the extra is missing: pip install 'headrace[local]'")
+    try:
+        return find("smollm2")
+    except ConfigError:
+        pytest.skip("the weights are missing: headrace local pull")
