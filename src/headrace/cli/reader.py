@@ -1,0 +1,151 @@
+"""Where a chat's lines come from: a prompt on a terminal, or a pipe.
+
+The rule of this file: a reader gives what was meant as one entry, newlines in it included, None at the end of input, and raises
+`KeyboardInterrupt` for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from headrace.cli.interrupts import plainly_interruptible
+
+PROMPT: Final = "> "
+MORE: Final = ". "
+_STATE_VARIABLE: Final = "HEADRACE_STATE"
+
+
+class Reader(Protocol):
+    """Gives entries."""
+
+    async def read(self) -> str | None:
+        """Return the next entry, or None at the end."""
+        ...
+
+
+class LineReader:
+    """Reads lines of a pipe or file; a line that ends with a backslash goes on in the next one."""
+
+    async def read(self) -> str | None:
+        """Return the next entry."""
+        lines: list[str] = []
+        while True:
+            # Nothing else is going on between two runs, so the loop may stand still; a thread could not be stopped while it reads.
+            with plainly_interruptible():
+                line = sys.stdin.readline()
+            if not line:
+                return "\n".join(lines) if lines else None
+            line = line.rstrip("\r\n")
+            if not line.endswith("\\"):
+                return "\n".join([*lines, line])
+            lines.append(line[:-1])
+
+
+class PromptReader:
+    """Reads at a prompt: editing, history, several lines.
+
+    Enter sends; Esc Enter, and Enter after a backslash, begin a new line; what is pasted keeps its lines.
+    """
+
+    def __init__(self, session: Any) -> None:
+        """Read with this `prompt_toolkit.PromptSession`."""
+        self._session = session
+
+    async def read(self) -> str | None:
+        """Return the next entry; raises `KeyboardInterrupt` for Ctrl-C."""
+        prompt: Callable[[str], Awaitable[str]] = self._session.prompt_async
+        try:
+            return await prompt(PROMPT)
+        except EOFError:
+            return None
+
+
+def reader_of_terminal() -> Reader:
+    """Return the reader that fits: a prompt if both ends are a terminal, else lines."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return LineReader()
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - an extra
+
+    session: PromptSession[str] = PromptSession(
+        history=_history(),
+        key_bindings=_bindings(),
+        multiline=True,
+        prompt_continuation=lambda width, _line, _wraps: MORE.rjust(width),
+        enable_open_in_editor=True,
+        # A resize in the middle of an answer must not clear what was said.
+        erase_when_done=False,
+    )
+    return PromptReader(session)
+
+
+def history_path() -> Path:
+    """The file that keeps what was entered.
+
+    In `HEADRACE_STATE` if it is set, else the platform's state folder: `$XDG_STATE_HOME/headrace` or `~/.local/state/headrace`, on macOS
+    `~/Library/Application Support/headrace`, on Windows `headrace` in `%LOCALAPPDATA%`.
+    """
+    chosen = os.environ.get(_STATE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser() / "history"
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "headrace" / "history"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "headrace" / "history"
+    xdg = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(xdg) if Path(xdg).is_absolute() else Path.home() / ".local" / "state") / "headrace" / "history"
+
+
+def _history() -> Any:
+    """The kept history, for this user's eyes alone; one in memory where no file can be written."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415 - an extra
+
+    path = history_path()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+def _bindings() -> Any:
+    from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415 - an extra
+
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def _enter(event: Any) -> None:
+        buffer = event.current_buffer
+        if buffer.document.current_line_before_cursor.endswith("\\") and not buffer.document.text_after_cursor:
+            buffer.delete_before_cursor(1)
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @bindings.add("escape", "enter")
+    def _newline(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @bindings.add("c-d")
+    def _leave(event: Any) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.delete()
+        else:
+            event.app.exit(exception=EOFError)
+
+    @bindings.add("c-c")
+    def _clear(event: Any) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return bindings

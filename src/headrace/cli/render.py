@@ -1,0 +1,182 @@
+"""A run's events as segments: what a terminal shows while an agent works. Pure.
+
+The rule of this file: an event becomes segments at once and nothing that was shown is taken back, so nothing flickers. Blocks may
+interleave: where another one goes on, a new line begins and says whose it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+from headrace.agent.events import (
+    ApprovalRequired,
+    Event,
+    ExternalRequired,
+    ReasoningDelta,
+    RunEnded,
+    TextDelta,
+    TextStarted,
+    ToolCallArguments,
+    ToolCallEnded,
+    ToolCallStarted,
+    ToolEnded,
+    ToolOutput,
+)
+from headrace.cli.run_wording import end_words, note_of
+from headrace.cli.segments import Segment, Style, shortened
+from headrace.cli.wording import one_line, part_text, result_text
+
+CALL: Final = "→ "
+RESULT: Final = "← "
+OUTPUT: Final = "│ "
+NOTE: Final = "· "
+_Block: TypeAlias = tuple[str, str]
+_TEXTS: Final = ("text", "reasoning")
+_BREAKS: Final = re.compile(r"\s*\n\s*")
+
+
+class Renderer:
+    """Turns the events of one run, in order, into segments.
+
+    The text of a block is shown as it comes, without the newlines that begin it.
+    """
+
+    def __init__(self, *, shows_reasoning: bool = True) -> None:
+        """Start before the first event.
+
+        Args:
+            shows_reasoning: whether the model's thinking is shown.
+        """
+        self._shows_reasoning = shows_reasoning
+        self._open: _Block | None = None
+        self._is_line_open = False
+        self._has_shown = False
+        self._refusals: set[_Block] = set()
+        self._names: dict[str, str] = {}
+        self._arguments: dict[str, list[str]] = {}
+        self._swallows: set[str] = set()
+
+    def feed(self, event: Event) -> list[Segment]:
+        """Return what this event shows; often nothing."""
+        match event:
+            case TextStarted(kind="refusal"):
+                self._refusals.add(_text_block(event.message_id, event.part))
+                return []
+            case TextDelta():
+                block = _text_block(event.message_id, event.part)
+                return self._stream(block, event.text, "refusal" if block in self._refusals else "text")
+            case ReasoningDelta():
+                if not self._shows_reasoning:
+                    return []
+                return self._stream(("reasoning", f"{event.message_id}/{event.part}"), event.text, "reasoning")
+            case ToolCallStarted():
+                self._names[event.call_key] = event.name
+                self._arguments[event.call_key] = []
+                self._swallows.add(event.call_key)
+                return self._enter(("call", event.call_key))
+            case ToolCallArguments():
+                return self._call_arguments(event)
+            case ToolCallEnded():
+                return self._call_ended(event)
+            case ToolOutput():
+                name = self._names.get(event.call_key, "")
+                return self._line([Segment(f"{OUTPUT}{name} ", "note"), Segment(shortened(part_text(event.output).rstrip("\n")), "result")])
+            case ToolEnded():
+                return self._tool_ended(event)
+            case ApprovalRequired() | ExternalRequired():
+                call = event.pending.call
+                return self._line([Segment(f"{NOTE}waits for {event.pending.kind}: {call.name} {one_line(call.arguments)}", "warning")])
+            case RunEnded():
+                return self._line([Segment(f"{NOTE}{end_words(event)}", "note")])
+            case _:
+                note = note_of(event)
+                return self._line([Segment(NOTE + note, "note")]) if note else []
+
+    def end(self) -> list[Segment]:
+        """Close a line that is still open; what was left off in the middle stays readable."""
+        return self._break()
+
+    # ------------------------------------------------------------------------------------------ text
+
+    def _stream(self, block: _Block, text: str, style: Style) -> list[Segment]:
+        is_new = block != self._open
+        if is_new:
+            text = text.lstrip("\n")
+        if not text:
+            return []
+        segments = self._enter(block)
+        self._is_line_open = not text.endswith("\n")
+        return [*segments, Segment(text, style)]
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _call_arguments(self, event: ToolCallArguments) -> list[Segment]:
+        key = event.call_key
+        segments = self._enter(("call", key))
+        self._arguments.setdefault(key, []).append(event.text)
+        # Line breaks between JSON values become one space, also where a delta ends inside of them.
+        text = event.text.lstrip() if key in self._swallows else event.text
+        if not text:
+            return segments
+        piece = _BREAKS.sub(" ", text)
+        if "\n" in text[len(text.rstrip()) :]:
+            self._swallows.add(key)
+        else:
+            self._swallows.discard(key)
+        return [*segments, Segment(piece, "arguments")]
+
+    def _call_ended(self, event: ToolCallEnded) -> list[Segment]:
+        segments: list[Segment] = []
+        if event.call_key not in self._names or self._names[event.call_key] != event.name:
+            self._names[event.call_key] = event.name
+            segments += self._enter(("renamed", event.call_key))
+            segments.append(Segment(one_line(event.arguments), "arguments"))
+        elif one_line("".join(self._arguments[event.call_key])) != one_line(event.arguments):
+            segments += self._enter(("call", event.call_key))
+            segments += [*self._break(), Segment(f"  = {one_line(event.arguments)}", "arguments")]
+            self._is_line_open = True
+        if not event.runnable:
+            segments += [] if segments else self._enter(("call", event.call_key))
+            segments.append(Segment("  (cannot be run)", "failed"))
+        return segments
+
+    def _tool_ended(self, event: ToolEnded) -> list[Segment]:
+        result = event.result
+        name = result.name or self._names.get(event.call_key, "")
+        is_good = result.state == "success"
+        head = f"{RESULT}{name} " if is_good else f"{RESULT}{name} [{result.state}] "
+        text = Segment(shortened(result_text(result)), "result" if is_good else "failed")
+        return self._line([Segment(head, "call" if is_good else "failed"), text])
+
+    # ------------------------------------------------------------------------------------------ lines
+
+    def _enter(self, block: _Block) -> list[Segment]:
+        """Begin a block, or go on with it after another one."""
+        if block == self._open:
+            return []
+        kind, key = block
+        segments = self._break()
+        if self._has_shown and (kind in _TEXTS or (self._open is not None and self._open[0] in _TEXTS)):
+            segments.append(Segment("\n"))
+        if kind in ("call", "renamed"):
+            segments.append(Segment(f"{CALL}{self._names[key]} ", "call"))
+            self._is_line_open = True
+        self._open = block
+        self._has_shown = True
+        return segments
+
+    def _line(self, content: list[Segment]) -> list[Segment]:
+        """A line of its own."""
+        segments = [*self._break(), *content, Segment("\n")]
+        self._open = None
+        self._has_shown = True
+        return segments
+
+    def _break(self) -> list[Segment]:
+        was_open, self._is_line_open = self._is_line_open, False
+        return [Segment("\n")] if was_open else []
+
+
+def _text_block(message_id: str, part: int) -> _Block:
+    return ("text", f"{message_id}/{part}")

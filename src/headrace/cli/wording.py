@@ -1,0 +1,68 @@
+"""What is said about calls, results and usage, in one wording for every command. Pure, and knows messages only."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from headrace._json import dumps_text
+from headrace.messages.message import AssistantMessage
+from headrace.messages.parts import JsonPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart
+from headrace.messages.usage import Usage
+
+_CUT: Final = {
+    "length": "the answer was cut by its length",
+    "content_filter": "the answer was filtered",
+    "error": "the answer ended with an error",
+    "pause": "the answer paused",
+}
+_BREAKS: Final = re.compile(r"\s*\n\s*")
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line; inside JSON only white space between values is lost by that."""
+    return _BREAKS.sub(" ", text).strip()
+
+
+def why_not_runnable(call: ToolCallPart, message: AssistantMessage, error_kind: str | None = None) -> str:
+    """Say why a call must not run, best reason first."""
+    if error_kind is not None:
+        return f"the stream failed: {error_kind}"
+    if message.finish_reason in _CUT and not (message.finish_reason == "length" and call.parsed is not None):
+        return _CUT[message.finish_reason or ""]
+    if not call.name:
+        return "it has no name"
+    if call.kind == "function" and call.parsed is None:
+        return "its arguments are no JSON object"
+    return _CUT.get(message.finish_reason or "", "the stream did not end")
+
+
+def result_text(result: ToolResultPart) -> str:
+    """Return a tool's result as text."""
+    return "\n".join(part_text(part) for part in result.parts)
+
+
+def part_text(part: Part) -> str:
+    """Return a part as text; what is no text is named or written as JSON."""
+    match part:
+        case TextPart():
+            return part.text
+        case JsonPart():
+            return dumps_text(part.value)
+        case MediaPart():
+            return f"[{part.kind}]"
+        case _:
+            return f"[{type(part).__name__}]"
+
+
+def usage_words(usage: Usage | None) -> str:
+    """Return `12 tokens in (8 cached), 5 out (3 reasoning)`, or nothing if nobody said."""
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return ""
+    said: list[str] = []
+    if usage.input_tokens is not None:
+        said.append(f"{usage.input_tokens:,} tokens in" + (f" ({usage.cache_read_tokens:,} cached)" if usage.cache_read_tokens else ""))
+    if usage.output_tokens is not None:
+        unit = " out" if said else " tokens out"
+        said.append(f"{usage.output_tokens:,}{unit}" + (f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""))
+    return ", ".join(said)
