@@ -20,7 +20,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.messages.summary import summary_of
 from headrace.wire.decoder import DecodeOptions, WireDecoder
 from headrace.wire.error_in import stream_error
-from headrace.wire.frames import Body
+from headrace.wire.body import Body
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.stream_in import ChatDecoder
 

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.wire.frames import SSE, Batch, Frame
+from slicing import bytewise, expanded, frames_of, sliced, slicings
+
+NO_LIMIT = 1 << 40
+
+
+def read(data, *, max_event_bytes=NO_LIMIT):
+    return frames_of(SSE(max_event_bytes=max_event_bytes), [data])
+
+
+def slow_reference(data):
+    """The grammar, written a second time from the specification, byte by byte and without a thought for speed."""
+    lines, line, start, n = [], b"", 0, 0
+    while n < len(data):
+        if data[n : n + 1] in (b"\r", b"\n"):
+            n += 2 if data[n : n + 2] == b"\r\n" else 1
+            lines.append((start, line))
+            line, start = b"", n
+        else:
+            line += data[n : n + 1]
+            n += 1
+    events, values, name, begin = [], [], "", None
+
+    def field(at, text):
+        nonlocal name, begin
+        head, value = (text, b"") if b":" not in text else text.split(b":", 1)
+        if text[:1] == b":":
+            return
+        value = value[1:] if value[:1] == b" " else value
+        if head == b"data":
+            values.append(value)
+        elif head == b"error" and b":" in text:
+            values.append(value)
+            name = "error"
+        elif head == b"event":
+            name = name if name == "error" and values else value.decode("utf-8", "replace")
+        elif head not in (b"id", b"retry"):
+            return
+        begin = at if begin is None else begin
+
+    for at, text in lines:
+        if text:
+            field(at, text)
+            continue
+        if values:
+            events.append(Frame(b"\n".join(values), begin, name or None))
+        values, name, begin = [], "", None
+    if line:
+        field(start, line)
+    if values:
+        events.append(Frame(b"\n".join(values), begin, name or None, is_unterminated=True))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("what", "data", "expected"),
+    [
+        ("one line", b"data: a\n\n", [Frame(b"a", 0)]),
+        ("no space", b"data:a\n\n", [Frame(b"a", 0)]),
+        ("two spaces, of which one is framing", b"data:  a\n\n", [Frame(b" a", 0)]),
+        ("a tab is no framing", b"data:\ta\n\n", [Frame(b"\ta", 0)]),
+        ("a colon in the value", b"data: a: b\n\n", [Frame(b"a: b", 0)]),
+        ("no colon is an empty value", b"data\n\n", [Frame(b"", 0)]),
+        ("several lines are joined", b"data: a\ndata: b\ndata:\ndata: c\n\n", [Frame(b"a\nb\n\nc", 0)]),
+        ("a line separator of Unicode ends nothing", b"data: a\xe2\x80\xa8b\n\n", [Frame(b"a\xe2\x80\xa8b", 0)]),
+        ("neither do form feed and NEL", b"data: a\x0cb\xc2\x85c\n\n", [Frame(b"a\x0cb\xc2\x85c", 0)]),
+        ("CR LF", b"data: a\r\n\r\ndata: b\r\n\r\n", [Frame(b"a", 0), Frame(b"b", 11)]),
+        ("CR", b"data: a\r\rdata: b\r\r", [Frame(b"a", 0), Frame(b"b", 9)]),
+        ("line ends mixed", b"data: a\r\ndata: b\rdata: c\n\r\n", [Frame(b"a\nb\nc", 0)]),
+        ("a name", b"event: ping\ndata: {}\n\n", [Frame(b"{}", 0, "ping")]),
+        ("a name behind the data", b"data: {}\nevent: ping\n\n", [Frame(b"{}", 0, "ping")]),
+        ("an empty name is none", b"event:\ndata: a\n\n", [Frame(b"a", 0)]),
+        ("the last name counts", b"event: a\nevent: b\ndata: x\n\n", [Frame(b"x", 0, "b")]),
+        ("a name that is no UTF-8", b"event: \xff\ndata: x\n\n", [Frame(b"x", 0, "\ufffd")]),
+        ("a name ends with its event", b"event: a\ndata: x\n\ndata: y\n\n", [Frame(b"x", 0, "a"), Frame(b"y", 18)]),
+        ("a name without data is no event", b"event: a\n\ndata: x\n\n", [Frame(b"x", 10)]),
+        ("an error line", b'error: {"code": 500}\n\n', [Frame(b'{"code": 500}', 0, "error")]),
+        ("an error line keeps its name", b"error: a\nevent: b\n\n", [Frame(b"a", 0, "error")]),
+        ("the word error alone is no line of it", b"error\n\ndata: x\n\n", [Frame(b"x", 7)]),
+        ("id and retry", b"id: 7\nretry: 10\ndata: x\n\n", [Frame(b"x", 0)]),
+        ("comments", b": hello\n\n:\ndata: x\n: in between\ndata: y\n\n", [Frame(b"x\ny", 11)]),
+        ("unknown fields", b"date: a\ndata: x\nDATA: y\n\n", [Frame(b"x", 8)]),
+        ("a field of spaces", b" data: a\n\ndata: x\n\n", [Frame(b"x", 10)]),
+        ("many blank lines", b"\n\n\ndata: x\n\n\n\ndata: y\n\n", [Frame(b"x", 3), Frame(b"y", 14)]),
+        ("empty data", b"data:\n\ndata: \n\n", [Frame(b"", 0), Frame(b"", 7)]),
+        ("no blank line at the end", b"data: x\n", [Frame(b"x", 0, is_unterminated=True)]),
+        ("no line end at the end", b"data: x\n\ndata: y", [Frame(b"x", 0), Frame(b"y", 9, is_unterminated=True)]),
+        ("CR at the end", b"data: x\r", [Frame(b"x", 0, is_unterminated=True)]),
+        ("only a name at the end", b"data: x\n\nevent: y", [Frame(b"x", 0)]),
+        ("a mark of byte order that is not at the start", b"data: \xef\xbb\xbfx\n\n", [Frame(b"\xef\xbb\xbfx", 0)]),
+        ("nothing", b"", []),
+    ],
+)
+def test_the_grammar(what, data, expected):
+    assert read(data) == expected, what
+    assert slow_reference(data) == expected, what
+    assert frames_of(SSE(max_event_bytes=NO_LIMIT), bytewise(data)) == expected, what
+
+
+LINES = st.sampled_from(
+    [b"data: a", b"data:b", b"data", b"data: ", b"data: {\"x\": 1}", b": c", b":", b"event: e", b"event:", b"event: error", b"error: z", b"error"]
+    + [b"id: 1", b"retry: 5", b"foo: bar", b"dat", b" data: x", b"data: \xc3\xa9\xff", b""]
+)  # fmt: skip
+ENDS = st.sampled_from([b"\n", b"\n", b"\n\n", b"\r\n", b"\r", b"\r\r", b"\n\r\n", b""])
+BODIES = st.lists(st.tuples(LINES, ENDS), max_size=14).map(lambda pairs: b"".join(line + end for line, end in pairs)) | st.text(
+    "\n\rdate: vrno", max_size=40
+).map(str.encode)
+
+
+@given(st.data())
+def test_any_slicing_of_any_bytes_gives_the_frames_of_the_slow_reference(data):
+    body = data.draw(BODIES | st.binary(max_size=30))
+    expected = slow_reference(body)
+    assert read(body) == expected
+    assert frames_of(SSE(max_event_bytes=NO_LIMIT), bytewise(body)) == expected
+    assert frames_of(SSE(max_event_bytes=NO_LIMIT), data.draw(slicings(body))) == expected
+
+
+@given(st.data())
+def test_a_limit_is_passed_at_the_same_event_however_the_bytes_were_cut(data):
+    body, limit = data.draw(BODIES), data.draw(st.integers(1, 24))
+
+    def outcome(pieces):
+        framer = SSE(max_event_bytes=limit)
+        return frames_of(framer, pieces), framer.exceeded
+
+    whole = outcome([body])
+    assert outcome(bytewise(body)) == whole
+    assert outcome(data.draw(slicings(body))) == whole
+
+
+def test_plain_events_come_as_one_batch_that_knows_where_each_begins():
+    body = b"data: one\n\ndata: \n\ndata: three\n\n"
+    (batch,) = SSE(max_event_bytes=NO_LIMIT).feed(body)
+    assert isinstance(batch, Batch)
+    assert batch.datas == [b"one", b"", b"three"]
+    assert [body[batch.offset_of(n) :].startswith(b"data: " + data) for n, data in enumerate(batch.datas)] == [True] * 3
+    assert batch.offset_of(2, known=1, at=11) == batch.offset_of(2) == 19
+
+
+def test_a_framer_that_starts_inside_a_body_counts_from_there():
+    framer = SSE(max_event_bytes=NO_LIMIT, offset=3)
+    assert expanded(framer.feed(b"data: a\n\ndata: b\r\n\r\n") + framer.close()) == [Frame(b"a", 3), Frame(b"b", 12)]
+
+
+def test_lines_that_are_no_fields_are_counted():
+    framer = SSE(max_event_bytes=NO_LIMIT)
+    framer.feed(b"Bad gateway\n<hr>\nid: 1\n: x\n")
+    assert (framer.unknown_lines, framer.known_lines) == (2, 2)
+
+
+def test_the_beginning_of_a_field_at_the_end_counts_against_nobody():
+    framer = SSE(max_event_bytes=NO_LIMIT)
+    framer.feed(b": x\n\ndat")
+    framer.close()
+    assert framer.unknown_lines == 0
+
+
+class TestLimits:
+    def test_an_event_of_exactly_the_limit_passes_and_one_byte_more_does_not(self):
+        for size, is_over in ((20, False), (21, True)):
+            body = b"data: before\n\ndata: " + b"x" * (size - 6) + b"\n\n"
+            for pieces in ([body], bytewise(body), sliced(body, 5)):
+                framer = SSE(max_event_bytes=20)
+                frames = frames_of(framer, pieces)
+                assert framer.exceeded is is_over
+                assert [frame.data for frame in frames] == [b"before", b"x" * 14][: 1 if is_over else 2]
+
+    def test_many_small_lines_of_one_event_count_together(self):
+        body = b"data: a\n" * 4
+        for pieces in ([body], bytewise(body)):
+            framer = SSE(max_event_bytes=28)
+            assert frames_of(framer, pieces) == [Frame(b"a\na\na\na", 0, is_unterminated=True)]
+            framer = SSE(max_event_bytes=27)
+            assert frames_of(framer, pieces) == []
+            assert framer.exceeded
+
+    def test_a_batch_larger_than_the_limit_is_fine_where_each_event_is_small(self):
+        framer = SSE(max_event_bytes=10)
+        assert len(frames_of(framer, [b"data: a\n\n" * 50])) == 50
+        assert not framer.exceeded
+
+    @pytest.mark.parametrize("line", [b": comment", b"unknown", b"event: name"])
+    def test_a_huge_line_of_any_kind_is_too_much(self, line):
+        for pieces in ([line + b"x" * 100 + b"\n"], bytewise(line + b"x" * 100), [line + b"x" * 100 + b"\r\n"]):
+            framer = SSE(max_event_bytes=50)
+            frames_of(framer, pieces)
+            assert framer.exceeded
+
+    def test_after_it_nothing_comes_out_and_nothing_is_held(self):
+        framer = SSE(max_event_bytes=10)
+        framer.feed(b"data: " + b"x" * 20)
+        assert framer.feed(b"\n\ndata: a\n\n") == []
+        assert framer.close() == []
+
+    @pytest.mark.parametrize(
+        ("what", "piece"),
+        [
+            ("one huge line", b"x" * 7),
+            ("many lines of data", b"data: ab\ndata: cd\n"),
+            ("many empty lines of data", b"data:\n" * 8),
+            ("many pieces with CR", b"data: ab\r\n"),
+            ("names over and over", b"event: a\n"),
+        ],
+    )
+    def test_an_event_of_100_mb_in_small_pieces_holds_little_more_than_the_limit(self, what, piece):
+        limit = 1 << 18
+        framer = SSE(max_event_bytes=limit)
+        framer.feed(b"data: ")
+        tracemalloc.start()
+        try:
+            fed = 0
+            while fed < 100_000_000 and not framer.exceeded and (fed < 4 * limit or what.startswith("names")):
+                framer.feed(piece)
+                fed += len(piece)
+                if fed > 4 * limit:
+                    break
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert framer.exceeded is not what.startswith("names")
+        assert peak < 2.5 * limit + 10_000
+
+
+class CountedBytes(bytes):
+    """Bytes that count how often they are searched, and how far."""
+
+    searched = 0
+
+    def find(self, *args):
+        type(self).searched += len(self) - (args[1] if len(args) > 1 else 0)
+        return bytes.find(self, *args)
+
+    def rfind(self, *args):
+        type(self).searched += len(self) - (args[1] if len(args) > 1 else 0)
+        return bytes.rfind(self, *args)
+
+    def __contains__(self, item):
+        type(self).searched += len(self)
+        return bytes.__contains__(self, item)
+
+
+@pytest.mark.parametrize("pieces", [10, 1000])
+def test_within_one_huge_event_each_byte_is_searched_a_fixed_number_of_times(pieces):
+    CountedBytes.searched = 0
+    framer = SSE(max_event_bytes=NO_LIMIT)
+    total = 0
+    framer.feed(b"data: ")
+    for _ in range(pieces):
+        piece = CountedBytes(b"x" * 1000)
+        framer.feed(piece)
+        total += len(piece)
+    (frame,) = expanded(framer.feed(CountedBytes(b"\n\n")))
+    assert len(frame.data) == total
+    assert CountedBytes.searched <= 2 * total + 10

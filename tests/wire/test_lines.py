@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.wire.frames import Frame
+from headrace.wire.lines import Lines
+from slicing import bytewise, frames_of, slicings
+
+
+def read(pieces, *, limit=1 << 30, offset=0):
+    framer = Lines(max_event_bytes=limit, offset=offset)
+    return frames_of(framer, pieces), framer.exceeded
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"a":1}\n{"b":2}\n', [Frame(b'{"a":1}', 0), Frame(b'{"b":2}', 8)]),
+        (b'{"a":1}\r\n\r\n{"b":2}', [Frame(b'{"a":1}\r', 0), Frame(b'{"b":2}', 11, is_unterminated=True)]),
+        (b"\n \n\t\n", []),
+        (b"  ", []),
+        (b"", []),
+    ],
+)
+def test_each_line_that_is_not_blank_is_a_frame(data, expected):
+    assert read([data]) == read(bytewise(data)) == (expected, False)
+
+
+def test_offsets_count_from_where_it_started():
+    assert read([b"\n1\n"], offset=5) == ([Frame(b"1", 6)], False)
+
+
+@given(st.data())
+def test_any_slicing_gives_the_same_lines_and_passes_the_limit_at_the_same_one(data):
+    body = data.draw(st.text("\n\r ab", max_size=60).map(str.encode))
+    limit = data.draw(st.integers(1, 12))
+    whole = read([body], limit=limit)
+    lines = body.split(b"\n")
+    if all(len(line) <= limit for line in lines):
+        assert [frame.data for frame in whole[0]] == [line for line in lines if line.strip()]
+    else:
+        assert whole[1]
+    assert read(bytewise(body), limit=limit) == whole
+    assert read(data.draw(slicings(body)), limit=limit) == whole
+
+
+def test_a_line_of_exactly_the_limit_passes_and_one_byte_more_does_not():
+    assert read([b"12345\n"], limit=5) == ([Frame(b"12345", 0)], False)
+    assert read([b"1\n123456\n2\n"], limit=5) == ([Frame(b"1", 0)], True)
+    assert read([b"123456"], limit=5) == ([], True)
+
+
+def test_after_the_limit_nothing_comes_out():
+    framer = Lines(max_event_bytes=3)
+    assert framer.feed(b"12345") == []
+    assert framer.feed(b"\n1\n") == []
+    assert framer.close() == []
+
+
+def test_an_endless_line_in_small_pieces_holds_little_more_than_the_limit():
+    limit = 1 << 18
+    framer = Lines(max_event_bytes=limit)
+    tracemalloc.start()
+    try:
+        while not framer.exceeded:
+            framer.feed(b"ab")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * limit
