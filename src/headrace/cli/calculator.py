@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
-from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from headrace.errors import ToolError
@@ -19,14 +17,6 @@ Number: TypeAlias = int | float
 _MAX_CHARS: Final = 200
 _MAX_EXPONENT: Final = 1000
 _MAX_BITS: Final = 4096
-_BINARY: Final[dict[type[ast.operator], Callable[[Number, Number], Number]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 # The signs for times, divided by and minus that people and models write beside the plain ones.
 _SIGNS: Final = str.maketrans({"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "^": "**", ",": "", "=": ""})
 
@@ -63,10 +53,32 @@ def _value(node: ast.expr) -> Number:
             return _value(node.operand)
         case ast.BinOp(op=ast.Pow()):
             return _power(_value(node.left), _value(node.right))
-        case ast.BinOp() if type(node.op) in _BINARY:
-            return _bounded(_BINARY[type(node.op)](_value(node.left), _value(node.right)))
+        case ast.BinOp():
+            return _bounded(_applied(node.op, _value(node.left), _value(node.right)))
         case _:
-            raise ToolError(f"only numbers, + - * / // % ** and brackets are understood, not {type(node).__name__}")
+            raise _unknown(node)
+
+
+def _applied(sign: ast.operator, left: Number, right: Number) -> Number:
+    match sign:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Div():
+            return left / right
+        case ast.FloorDiv():
+            return left // right
+        case ast.Mod():
+            return left % right
+        case _:
+            raise _unknown(sign)
+
+
+def _unknown(node: ast.AST) -> ToolError:
+    return ToolError(f"only numbers, + - * / // % ** and brackets are understood, not {type(node).__name__}")
 
 
 def _power(base: Number, exponent: Number) -> Number:

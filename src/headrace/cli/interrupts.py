@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from types import FrameType
 
 
@@ -32,7 +32,7 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def interrupting(interrupt: Callable[[], None]) -> Iterator[Interrupts]:
+def interrupting(interrupt: Callable[[], None]) -> Generator[Interrupts]:
     """Call `interrupt` in the event loop at the first Ctrl-C, and cancel the calling task at the second.
 
     Elsewhere than in the main thread Python gives no signals, and nothing is done.
@@ -60,7 +60,7 @@ def interrupting(interrupt: Callable[[], None]) -> Iterator[Interrupts]:
 
 
 @contextlib.contextmanager
-def plainly_interruptible() -> Iterator[None]:
+def plainly_interruptible() -> Generator[None]:
     """Let Ctrl-C raise `KeyboardInterrupt` at once, where this thread waits for a line and no task could notice a cancellation."""
     if threading.current_thread() is not threading.main_thread():
         yield

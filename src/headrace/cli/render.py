@@ -29,7 +29,6 @@ from headrace.cli.wording import one_line, part_text, result_text
 
 CALL: Final = "→ "
 RESULT: Final = "← "
-OUTPUT: Final = "│ "
 NOTE: Final = "· "
 _Block: TypeAlias = tuple[str, str]
 _TEXTS: Final = ("text", "reasoning")
@@ -56,6 +55,7 @@ class Renderer:
         self._names: dict[str, str] = {}
         self._arguments: dict[str, list[str]] = {}
         self._swallows: set[str] = set()
+        self._outputs: dict[str, list[str]] = {}
 
     def feed(self, event: Event) -> list[Segment]:
         """Return what this event shows; often nothing."""
@@ -80,8 +80,7 @@ class Renderer:
             case ToolCallEnded():
                 return self._call_ended(event)
             case ToolOutput():
-                name = self._names.get(event.call_key, "")
-                return self._line([Segment(f"{OUTPUT}{name} ", "note"), Segment(shortened(part_text(event.output).rstrip("\n")), "result")])
+                return self._tool_output(event)
             case ToolEnded():
                 return self._tool_ended(event)
             case ApprovalRequired() | ExternalRequired():
@@ -141,13 +140,20 @@ class Renderer:
             segments.append(Segment("  (cannot be run)", "failed"))
         return segments
 
+    def _tool_output(self, event: ToolOutput) -> list[Segment]:
+        text = part_text(event.output)
+        self._outputs.setdefault(event.call_key, []).append(text)
+        return self._line([Segment(f"{RESULT}{self._names.get(event.call_key, '')} ", "call"), Segment(_body(text), "result")])
+
     def _tool_ended(self, event: ToolEnded) -> list[Segment]:
         result = event.result
         name = result.name or self._names.get(event.call_key, "")
-        is_good = result.state == "success"
-        head = f"{RESULT}{name} " if is_good else f"{RESULT}{name} [{result.state}] "
-        text = Segment(shortened(result_text(result)), "result" if is_good else "failed")
-        return self._line([Segment(head, "call" if is_good else "failed"), text])
+        outputs = self._outputs.pop(event.call_key, None)
+        if result.state != "success":
+            return self._line([Segment(f"{RESULT}{name} [{result.state}] ", "failed"), Segment(_body(result_text(result)), "failed")])
+        if outputs is not None and "".join(outputs) == "".join(part_text(part) for part in result.parts):
+            return []  # it was shown as it came
+        return self._line([Segment(f"{RESULT}{name} ", "call"), Segment(_body(result_text(result)), "result")])
 
     # ------------------------------------------------------------------------------------------ lines
 
@@ -176,6 +182,10 @@ class Renderer:
     def _break(self) -> list[Segment]:
         was_open, self._is_line_open = self._is_line_open, False
         return [Segment("\n")] if was_open else []
+
+
+def _body(text: str) -> str:
+    return shortened(text.rstrip("\n")).replace("\n", "\n  ")
 
 
 def _text_block(message_id: str, part: int) -> _Block:

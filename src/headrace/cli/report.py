@@ -38,6 +38,11 @@ def report(result: StreamResult, *, title: str | None = None) -> list[Segment]:
     return [*segments, Segment("\n")] if title is not None else segments
 
 
+def message_report(message: AssistantMessage) -> list[Segment]:
+    """Return the report of a message that is not, or no longer, part of a stream."""
+    return list(_message(message, None))
+
+
 def _message(message: AssistantMessage, error_kind: str | None) -> Iterator[Segment]:
     if message.model or message.id:
         yield from _row("message", " ".join(word for word in (message.model, message.id) if word), "note")
