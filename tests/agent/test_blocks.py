@@ -137,7 +137,14 @@ def test_an_id_that_comes_late_is_in_the_end():
 
 def test_reasoning_has_its_signature_at_its_end_also_when_it_came_after_the_text():
     made, _, _ = run(ReasoningDelta("hm"), TextDelta("so"), ReasoningDelta(signature="sig"))
-    assert short(made) == ["reasoning_started 0", "reasoning_delta 0 hm", "text_started 1", "text_delta 1 so", "reasoning_ended 0", "text_ended 1"]
+    assert short(made) == [
+        "reasoning_started 0",
+        "reasoning_delta 0 hm",
+        "text_started 1",
+        "text_delta 1 so",
+        "reasoning_ended 0",
+        "text_ended 1",
+    ]
     assert next(event for event in made if isinstance(event, events.ReasoningEnded)).signature == "sig"
 
 
@@ -209,7 +216,11 @@ ONE_DELTA = st.one_of(
     st.builds(ReasoningDelta, TEXT, PLACES, signature=st.sampled_from([None, None, "s"])),
     st.builds(RefusalDelta, TEXT, PLACES),
     st.builds(CitationDelta, st.just({"url": "u"}), PLACES),
-    st.builds(PartDelta, st.sampled_from([TextPart("whole"), JsonPart(1), MediaPart(kind="image", url="u"), ReasoningPart("w")]), st.sampled_from([20, 21, 22])),
+    st.builds(
+        PartDelta,
+        st.sampled_from([TextPart("whole"), JsonPart(1), MediaPart(kind="image", url="u"), ReasoningPart("w")]),
+        st.sampled_from([20, 21, 22]),
+    ),
     st.builds(
         ToolCallFragment,
         id=st.sampled_from([None, "", "a", "b"]),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-
-import pytest
 
 from headrace.agent.loop import AddReminder, CallModel, Fail, Finish, Loop, Rules, RunTools, next_step
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
@@ -27,8 +26,8 @@ RULES = Rules(tools=("add", "look"))
 ASKED = UserMessage("hello")
 
 
-def call(id="c1", name="add", arguments="{}", **fields):
-    return ToolCallPart(id=id, name=name, arguments=arguments, **fields)
+def call(call_id="c1", name="add", arguments="{}", **fields):
+    return ToolCallPart(id=call_id, name=name, arguments=arguments, **fields)
 
 
 def answer(*parts, finish="stop", **fields):
@@ -36,14 +35,14 @@ def answer(*parts, finish="stop", **fields):
 
 
 def results(*pairs):
-    return ToolMessage([ToolResultPart(call_id=id, name="add", parts="ok", state=state) for id, state in pairs])
+    return ToolMessage([ToolResultPart(call_id=one, name="add", parts="ok", state=state) for one, state in pairs])
 
 
 def tool_rounds(n, calls=1):
     history = [ASKED]
     for k in range(n):
         ids = [f"c{k}_{i}" for i in range(calls)]
-        history += [answer(*(call(id) for id in ids), finish="tool_calls"), results(*((id, "success") for id in ids))]
+        history += [answer(*(call(one) for one in ids), finish="tool_calls"), results(*((one, "success") for one in ids))]
     return history
 
 
@@ -235,9 +234,7 @@ def test_the_loop_says_whether_the_last_answer_ends_the_run():
 
 # ---------------------------------------------------------------------------------------------- random runs
 
-CALLS = st.lists(
-    st.tuples(st.sampled_from(["add", "look", "nope", ""]), st.sampled_from(["{}", '{"a": 1}', "{", "[]", ""])), max_size=4
-)
+CALLS = st.lists(st.tuples(st.sampled_from(["add", "look", "nope", ""]), st.sampled_from(["{}", '{"a": 1}', "{", "[]", ""])), max_size=4)
 PARTS = st.lists(st.sampled_from([TextPart("x"), TextPart(" "), ReasoningPart("r"), RefusalPart("no"), JsonPart(1)]), max_size=3)
 FINISH = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "pause", "error", "other", None])
 

@@ -45,7 +45,7 @@ class BaseEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_f
 
     @property
     def type(self) -> str:
-        """Which event it is, as in JSON: `run_started`, `text_delta`, …"""
+        """Which event it is, as in JSON (`run_started`, `text_delta`)."""
         return cast("str", self.__struct_config__.tag)
 
 
