@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-import headrace
 from headrace.agent.agent import DEFAULT_MAX_ROUNDS
 from headrace.cli import merge as merging
 from headrace.cli.chat import chat_command
 from headrace.cli.exits import guarded
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
+from headrace.cli.main import version
 from headrace.cli.run import run_command
 from headrace.cli.setup import DEFAULT_MODEL, MODEL_VARIABLE, Choices
 from headrace.models.local_weights import WEIGHTS
@@ -85,7 +85,7 @@ def _choices(
 @app.callback(invoke_without_command=True)
 def _global(*, version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
     if version:
-        print(f"headrace {headrace.__version__}")
+        print(f"headrace {version()}")
         raise typer.Exit
 
 

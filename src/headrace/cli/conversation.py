@@ -20,6 +20,7 @@ from headrace.cli.setup import Choices, make_agent, make_model, model_id
 from headrace.errors import UsageError
 from headrace.messages.codec import decode_document, encode_document
 from headrace.models.model import Model
+from headrace.providers.resolve import split_id
 
 Said: TypeAlias = list[Segment]
 
@@ -53,6 +54,9 @@ class Conversation:
             UsageError: a choice does not do; then nothing changes.
         """
         choices = msgspec.structs.replace(self.choices, **changes)
+        if _provider(choices) != _provider(self.choices):
+            # The address and the key were another provider's; together with this one's they would go where they should not.
+            choices = msgspec.structs.replace(choices, base_url=None, api_key_env=None)
         if changes.keys() - {"system"}:
             model = make_model(choices)
             self.agent = make_agent(choices, model)
@@ -152,6 +156,10 @@ def _path(argument: str, command: str) -> Path:
     if len(words) != 1:
         raise UsageError(f"{command} takes the name of one file", argument=command)
     return Path(words[0]).expanduser()
+
+
+def _provider(choices: Choices) -> str:
+    return split_id(model_id(choices))[0]
 
 
 def _note(text: str) -> Said:

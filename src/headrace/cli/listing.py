@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace._json import dumps
 from headrace.cli.exits import DONE
-from headrace.cli.screen import screen_of
+from headrace.cli.screen import console_of, screen_of
 from headrace.cli.segments import Segment
 from headrace.errors import ConfigError, UsageError
 from headrace.models.local_weights import WEIGHTS, find, pull
@@ -101,11 +101,9 @@ def pull_local(name: str, *, is_forced: bool) -> int:
 
 def pull_with_progress(name: str = WEIGHTS.name, *, is_forced: bool = False) -> Path:
     """Fetch weights; on a terminal with a spinner, else a line for each step."""
-    if not sys.stderr.isatty():
+    console = console_of(sys.stderr)
+    if console is None:
         return pull(name, on_progress=lambda line: print(line, file=sys.stderr, flush=True), force=is_forced)
-    import rich.console  # noqa: PLC0415 - an extra
-
-    console = rich.console.Console(stderr=True, highlight=False)
     with console.status("looking for the weights") as status:
 
         def say(line: str) -> None:

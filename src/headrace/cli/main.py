@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-import headrace
 from headrace.cli import merge
 from headrace.cli.exits import guarded
 from headrace.errors import MissingExtraError
@@ -27,11 +26,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guarded(lambda: _dispatch(arguments))
 
 
+def version() -> str:
+    """Return the version of this package."""
+    return str(sys.modules["headrace"].__version__)
+
+
 def _dispatch(arguments: list[str]) -> int:
     if arguments[:1] == ["merge"]:
         return merge.main(arguments[1:])
     if arguments == ["--version"]:
-        print(f"headrace {headrace.__version__}")
+        print(f"headrace {version()}")
         return 0
     try:
         app: Any = importlib.import_module("headrace.cli.app")

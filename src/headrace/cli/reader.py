@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from headrace.cli.interrupts import plainly_interruptible
+from headrace.errors import MissingExtraError
 
 PROMPT: Final = "> "
 MORE: Final = ". "
@@ -69,7 +70,10 @@ def reader_of_terminal() -> Reader:
     """Return the reader that fits: a prompt if both ends are a terminal, else lines."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return LineReader()
-    from prompt_toolkit import PromptSession  # noqa: PLC0415 - an extra
+    try:
+        from prompt_toolkit import PromptSession  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtraError("cli", feature="headrace chat", module="prompt-toolkit") from error
 
     session: PromptSession[str] = PromptSession(
         history=_history(),

@@ -69,10 +69,16 @@ class RichScreen:
 
 def screen_of(stream: TextIO) -> Screen:
     """Return the screen that fits a stream: styled on a terminal where rich is installed, else plain."""
-    if stream.isatty():
-        try:
-            import rich.console  # noqa: PLC0415 - an extra
-        except ImportError:
-            return PlainScreen(stream)
-        return RichScreen(rich.console.Console(file=stream, highlight=False, markup=False, emoji=False))
-    return PlainScreen(stream)
+    console = console_of(stream)
+    return PlainScreen(stream) if console is None else RichScreen(console)
+
+
+def console_of(stream: TextIO) -> Any:
+    """Return rich's console for a terminal; None for what is no terminal, and where rich is not installed."""
+    if not stream.isatty():
+        return None
+    try:
+        import rich.console  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    return rich.console.Console(file=stream, highlight=False, markup=False, emoji=False)
