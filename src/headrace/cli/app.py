@@ -83,8 +83,8 @@ def _choices(
 
 
 @app.callback(invoke_without_command=True)
-def _global(*, version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
-    if version:
+def _global(*, is_version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
+    if is_version:
         print(f"headrace {version()}")
         raise typer.Exit
 
