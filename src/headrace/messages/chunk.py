@@ -10,6 +10,7 @@ A sum keeps its deltas in a shared buffer that only grows; a chunk is a prefix o
 from __future__ import annotations
 
 import copy
+import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,6 +65,11 @@ class ChunkMeta(msgspec.StructMeta):
             named = _QUOTED.search(what)
             raise UsageTypeError(f"{cls.__name__} {what}", argument=named[1] if named else cls.__name__) from error
         return cast("T", kind.from_deltas(deltas))
+
+    @property
+    def __signature__(cls) -> inspect.Signature:  # noqa: N805 - a metaclass, which ruff cannot see
+        """What the class takes, for `help()` and its like."""
+        return inspect.signature(cast("type[MessageChunk]", cls)._MAKE_DELTAS)
 
 
 class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=ChunkMeta):
