@@ -11,6 +11,7 @@ import pytest
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.fold import fold
+from headrace.errors import StateError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ReasoningPart, TextPart, ToolCallPart
 from headrace.models.script import Scripted
@@ -327,6 +328,27 @@ async def test_a_second_cancellation_during_the_clean_up_still_leaves_a_legal_hi
     assert stored[-1].results[0].state == "interrupted"
     release.set()
     await over.wait()
+
+
+async def test_a_run_that_is_left_after_an_answer_that_failed_ends_as_an_error():
+    answer = AssistantMessage([TextPart("half"), call("a")], finish_reason="error")
+    agent = Agent(ScriptedModel(answer), tools=[look])
+    made = []
+    async with agent.stream("go", session="s", on_event=made.append) as run:
+        async for event in run:
+            if isinstance(event, events.RoundEnded):
+                break
+    assert run.result.generate_reason == "error"
+    assert [part.state for part in run.result.messages[-1].results] == ["not_run"]
+    assert fold(made) == run.result.messages
+
+
+async def test_a_step_after_the_end_is_wrong_use():
+    run = Agent(ScriptedModel("x")).stream("go")
+    async with run:
+        await run.finish()
+    with pytest.raises(StateError, match="is over"):
+        await run._engine.step()
 
 
 async def test_a_run_that_was_left_before_it_began_holds_nothing():

@@ -112,6 +112,7 @@ def test_events_are_frozen_and_hold_no_place_for_the_garbage_collector():
     [
         (b"{", "event"),
         (b"[]", "not an object"),
+        (b'{"type":"tool_output","seq":"x","output":{"type":"hologram"}}', "seq"),
         (b"{}", "type"),
         (b'{"type": "nonsense"}', "nonsense"),
         (b'{"type": "text_delta", "seq": 1}', "required field"),

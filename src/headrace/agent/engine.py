@@ -120,7 +120,7 @@ class Engine:
         self._is_interrupted = True
         waiter = self._waiter
         # A callback of the step that runs just now must not cancel itself: the flag is looked at before the next step.
-        if waiter is not None and not self._is_cancel_sent and waiter is not _current_task():
+        if waiter is not None and not self._is_cancel_sent and waiter is not asyncio.current_task():
             self._is_cancel_sent = waiter.cancel()
 
     async def step(self) -> None:
@@ -169,7 +169,7 @@ class Engine:
                     await self._finish(reason)
                 case Fail():
                     await self._finish("error")
-                case CallModel() | RunTools() | AddReminder():
+                case _:
                     await self._finish("interrupted")
 
     async def _fail(self, error: Exception) -> None:
@@ -203,7 +203,7 @@ class Engine:
             case "new":
                 await self._begin()
             case "over":
-                pass
+                raise StateError("the run is over")
             case _:
                 assert_never(self._phase)
 
@@ -218,7 +218,8 @@ class Engine:
     async def _decide(self) -> None:
         ledger, setup = self._ledger, self._setup
         ledger.at = setup.now()
-        match ledger.loop.next:
+        step = ledger.loop.next
+        match step:
             case CallModel(is_forced=is_forced):
                 await self._call_model(is_forced=is_forced)
             case RunTools(calls=calls):
@@ -234,6 +235,8 @@ class Engine:
             case Fail(message=message):
                 word = message.finish_reason_raw or "error"
                 raise APIError(f"the model ended its answer with {word!r}", code=word, partial=message)
+            case _:
+                assert_never(step)
 
     def _put_in_steers(self) -> None:
         while self._steers:
@@ -291,6 +294,8 @@ class Engine:
                     self._ledger.tool_output(change.place, change.part)
                 case Ended():
                     self._ledger.tool_ended(change.place, change.result)
+                case _:
+                    assert_never(change)
 
     # ------------------------------------------------------------------------------------------ tools
 
@@ -367,10 +372,3 @@ class Engine:
                 await talk.store.commit(talk.session_id, kept(added, talk.keep))
         finally:
             ledger.end(reason)
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # called from outside the loop, by a signal handler for example
-        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import assert_never
 
 import msgspec
 
@@ -157,6 +158,8 @@ class Folder:
                 self._answer.open(event.kind, event.part, event.message_id)
             case ReasoningStarted():
                 self._answer.open("reasoning", event.part, event.message_id)
+            case _:
+                assert_never(event)
 
     def _block_of(self, event: TextDelta | ReasoningDelta | ReasoningEnded | ToolCallArguments | ToolCallEnded) -> _Block:
         match event:
@@ -166,6 +169,8 @@ class Folder:
                 return self._answer.blocks["reasoning", event.part]
             case ToolCallArguments() | ToolCallEnded():
                 return self._answer.blocks["call", event.call_key]
+            case _:
+                assert_never(event)
 
     def _end_answer(self, message: AssistantMessage | None) -> None:
         answer, self._answer = self._answer, _Answer()
@@ -237,8 +242,9 @@ def _part(block: _Block) -> Part:
             )
         case ToolCallStarted() as started:
             return make(ToolCallPart, id=started.call_id, name=started.name, arguments=text)
-        case None:
-            pass
-    if block.kind == "reasoning":
-        return make(ReasoningPart, text=text, signature=block.signature)
-    return make(RefusalPart, text=text) if block.kind == "refusal" else make(TextPart, text=text)
+        case _ if block.kind == "reasoning":
+            return make(ReasoningPart, text=text, signature=block.signature)
+        case _ if block.kind == "refusal":
+            return make(RefusalPart, text=text)
+        case _:
+            return make(TextPart, text=text)
