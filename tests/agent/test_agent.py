@@ -259,6 +259,13 @@ async def test_a_pause_is_asked_to_go_on_with_the_content_unchanged():
     assert model.requests[1].messages[-1] == result.messages[1]
 
 
+async def test_a_model_that_pauses_for_ever_is_stopped_and_it_is_said():
+    model = ScriptedModel(*[AssistantMessage("searching", finish_reason="pause")] * 9)
+    result, made = await run(Agent(model))
+    assert (result.generate_reason, result.rounds) == ("limit", 9)
+    assert [(event.which, event.limit) for event in made if isinstance(event, events.LimitReached)] == [("pauses", 8)]
+
+
 async def test_an_empty_answer_gets_one_reminder():
     model = ScriptedModel("", "now I know")
     result, made = await run(Agent(model))

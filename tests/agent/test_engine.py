@@ -7,19 +7,70 @@ import contextlib
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.fold import fold
-from headrace.errors import StateError
+from headrace.errors import HeadraceError, StateError
 from headrace.messages.message import AssistantMessage
-from headrace.messages.parts import ReasoningPart, TextPart, ToolCallPart
+from headrace.messages.parts import JsonPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from headrace.models.script import Scripted
 from headrace.models.scripted import ScriptedModel
 from headrace.tools.tool import tool
 from headrace.wire.openai_chat.request_out import encode_request
 from headrace.wire.profile import DEFAULT
 from legal_history import chat_problems, problems
+
+ANSWERS = st.lists(
+    st.builds(
+        AssistantMessage,
+        st.lists(
+            st.one_of(
+                st.builds(TextPart, st.sampled_from(["some words", " ", "x"])),
+                st.builds(ReasoningPart, st.sampled_from(["", "thinking"]), signature=st.sampled_from([None, "sig"])),
+                st.builds(RefusalPart, st.just("no")),
+                st.builds(
+                    ToolCallPart,
+                    id=st.sampled_from(["a", "b", "c"]),
+                    name=st.sampled_from(["look", "count", "nope", ""]),
+                    arguments=st.sampled_from(['{"n": 1}', "{}", '{"n"', "[]", ""]),
+                ),
+                st.just(JsonPart({"a": 1})),
+            ),
+            max_size=4,
+            unique_by=lambda part: (type(part).__name__, getattr(part, "id", None)),
+        ),
+        finish_reason=st.sampled_from([None, "stop", "length", "content_filter", "pause", "error", "other"]),
+    ),
+    max_size=8,
+)
+
+
+@given(
+    ANSWERS,
+    st.integers(1, 4),
+    st.sampled_from([None, None, 0, 1, 2, 5]),
+    st.integers(1, 120),
+    st.sampled_from(["read", "leave", "interrupt"]),
+)
+async def test_whatever_a_model_says_and_however_the_run_is_left_the_history_is_legal(answers, max_rounds, dies_after, at, way):
+    answers = [*answers[:-1], *(Scripted(answer, slice_chars=2, dies_after=dies_after) for answer in answers[-1:])]
+    model = ScriptedModel(*answers, *["the end"] * 20, slice_chars=3)
+    agent = Agent(model, tools=[look, count], max_rounds=max_rounds)
+    made, seen = [], []
+    async with agent.stream("go", session="s", on_event=made.append) as run:
+        with contextlib.suppress(HeadraceError):
+            async for event in run:
+                seen.append(event)
+                if len(seen) == at and way == "leave":
+                    break
+                if len(seen) == at and way == "interrupt":
+                    run.interrupt()
+    check(made, run.result, agent, model)
+    assert made[: len(seen)] == seen
+    await check_next(agent, model)
 
 
 @tool

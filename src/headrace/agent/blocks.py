@@ -81,7 +81,9 @@ class Blocks:
         add, handlers = self._accumulator.add, self._HANDLERS
         for delta in deltas:
             key = add(delta)
-            if key >= 0:
+            if type(delta) is TextDelta and key in self._texts and not delta.choice:  # the common case, inlined
+                self._scribe.add(events.TextDelta, self.message_id, key, delta.text)
+            elif key >= 0:
                 handler = handlers.get(type(delta))
                 if handler is not None:
                     handler(self, delta, key)

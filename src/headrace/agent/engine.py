@@ -135,7 +135,8 @@ class Engine:
             return
         task = self._waiter = asyncio.current_task()
         try:
-            await self._advance()
+            # Most steps read a chunk; they skip the table, and with it a coroutine.
+            await (self._read() if self._phase == "answer" else self._advance())
         except asyncio.CancelledError:
             is_ours = self._take_back(task)
             await self.abort()
@@ -194,15 +195,13 @@ class Engine:
 
     async def _advance(self) -> None:
         match self._phase:
-            case "answer":
-                await self._read()
             case "tools":
                 await self._work()
             case "ready":
                 await self._decide()
             case "new":
                 await self._begin()
-            case "over":
+            case "answer" | "over":
                 raise StateError("the run is over")
             case _:
                 assert_never(self._phase)

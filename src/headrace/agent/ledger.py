@@ -140,8 +140,11 @@ class Ledger:
             created_at=message.created_at or self._scribe.at,
             metadata=metadata if message.id is None else {**metadata, "response_id": message.id},
         )
-        message = msgspec.structs.replace(message, generate_reason=self.loop.judge(message))
+        reason, spent = self.loop.judge(message), self.loop.spent
+        message = msgspec.structs.replace(message, generate_reason=reason)
         blocks.end(message)
+        if reason == "limit" and spent is None:
+            self._scribe.add(events.LimitReached, "pauses", self._rules.max_pauses)
         self._add_usage(message.usage)
         self.last = message
         self._keep(message)
