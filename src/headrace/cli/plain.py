@@ -13,6 +13,7 @@ from headrace.cli.render import CALL, NOTE, RESULT
 from headrace.cli.run_wording import end_words, note_of
 from headrace.cli.segments import shortened
 from headrace.cli.wording import one_line, result_text
+from headrace.messages.message import AssistantMessage
 
 
 class Output(NamedTuple):
@@ -30,6 +31,7 @@ class PlainRun:
         self._is_live = not has_tools
         self._is_line_open = False
         self._refusals: set[tuple[str, int]] = set()
+        self._told: AssistantMessage | None = None
 
     def feed(self, event: Event) -> Output:
         """Return what this event adds; often nothing."""
@@ -46,6 +48,7 @@ class PlainRun:
                 state = "" if result.state == "success" else f"[{result.state}] "
                 return Output(activity=f"{RESULT}{result.name} {state}{shortened(result_text(result))}\n")
             case RoundEnded(message=message, is_final=False) if message is not None and not self._is_live:
+                self._told = message
                 return Output(activity=_lines(message.text) + _lines(_note(event)))
             case RunEnded():
                 return self._end(event)
@@ -54,7 +57,9 @@ class PlainRun:
 
     def _end(self, event: RunEnded) -> Output:
         message, answer = event.message, ""
-        if message is not None and not self._is_live and not message.tool_calls:
+        # A run that ends in the middle of a tool round has no answer; its last message's text was told already.
+        was_told = message is not None and self._told is not None and message.id == self._told.id
+        if message is not None and not self._is_live and not was_told:
             answer = self._answer(message.text).answer
         refusal = "" if message is None else message.refusal
         answer += "\n" if self._is_line_open else ""

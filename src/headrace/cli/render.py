@@ -32,7 +32,7 @@ RESULT: Final = "← "
 NOTE: Final = "· "
 _Block: TypeAlias = tuple[str, str]
 _TEXTS: Final = ("text", "reasoning")
-_BREAKS: Final = re.compile(r"\s*\n\s*")
+_BREAKS: Final = re.compile(r"\s*[\r\n]\s*")
 
 
 class Renderer:
@@ -119,7 +119,7 @@ class Renderer:
         if not text:
             return segments
         piece = _BREAKS.sub(" ", text)
-        if "\n" in text[len(text.rstrip()) :]:
+        if _BREAKS.search(text[len(text.rstrip()) :]):
             self._swallows.add(key)
         else:
             self._swallows.discard(key)

@@ -16,7 +16,7 @@ _CUT: Final = {
     "error": "the answer ended with an error",
     "pause": "the answer paused",
 }
-_BREAKS: Final = re.compile(r"\s*\n\s*")
+_BREAKS: Final = re.compile(r"\s*[\r\n]\s*")
 
 
 def one_line(text: str) -> str:
