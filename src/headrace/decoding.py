@@ -6,23 +6,23 @@ exception from the caller's own iterable passes through.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from headrace._json import JSON, JSONError, loads
-from headrace.errors import StateError, UnsupportedError, UsageError
+from headrace.errors import StateError, UnsupportedError, UsageError, UsageTypeError
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
-from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.messages.summary import summary_of
-from headrace.wire.decoder import DecodeOptions, WireDecoder
-from headrace.wire.error_in import stream_error
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.body import Body
+from headrace.wire.decoder import WireDecoder
+from headrace.wire.error_in import MAX_ERROR_BODY, http_error
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.stream_in import ChatDecoder
+from headrace.wire.options import DecodeOptions
 
 NewId: TypeAlias = Callable[[], str]
 _DECODERS: Final[dict[str, Callable[..., WireDecoder]]] = {"openai-chat": ChatDecoder}
@@ -33,7 +33,7 @@ PROTOCOLS: Final = (
 """Every protocol's name; the decoders that exist today are `SUPPORTED`."""
 SUPPORTED: Final = tuple(_DECODERS)
 _FIRST_ERROR: Final = 400
-_MAX_ERROR_BODY: Final = 1024 * 1024
+_BYTES: Final = (bytes, bytearray, memoryview)
 
 
 class StreamResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,8 @@ class StreamResult(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         message: choice 0; what had arrived, where the stream failed.
-        choices: the messages of all choices, by index; choice 0 included.
-        indexes: the wire's index of each choice.
+        choices: the messages of all choices, by index; choice 0 is always there.
+        indexes: the wire's index of each choice; 0 comes first.
         error: why the stream failed, or None.
     """
 
@@ -62,11 +62,11 @@ class StreamResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamDecoder:
-    """A machine from bytes to chunks.
+    r"""A machine from bytes to chunks.
 
     Example:
         >>> decoder = StreamDecoder(protocol="openai-chat")
-        >>> for chunk in decoder.feed(b'data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}]}\\n\\n'):
+        >>> for chunk in decoder.feed(b'data: {"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n'):
         ...     print(chunk.text)
         Hello
         >>> _ = decoder.close()
@@ -91,7 +91,7 @@ class StreamDecoder:
             protocol: which wire; one of `PROTOCOLS`.
             provider: whose stream it is, if known; it becomes the message's `provider`.
             options: what to switch on; see `DecodeOptions`.
-            content_type: the header, if known; the body itself decides, so it is used in words only.
+            content_type: the header, if known; the body itself decides what it is, so the header is only quoted in errors.
             status: the HTTP status; from 400 on the body is an error.
             limits: bounds; see `Limits`.
             new_id: makes the call ids that the wire lacks; default `call_1`, `call_2`, … unique in the message.
@@ -101,19 +101,21 @@ class StreamDecoder:
         """
         make = _decoder(protocol)
         self._limits = Limits.of(limits)
-        self._decoder = make(limits=self._limits, options=_options(options), provider=_name("provider", provider))
+        self._decoder = make(limits=self._limits, options=DecodeOptions.of(options), provider=_name("provider", provider))
         self._body = Body(max_event_bytes=self._limits.max_event_bytes)
         self._content_type = _name("content_type", content_type) or ""
         if type(status) is not int:
             raise UsageError(f"status is {status!r}, no whole number", argument="status")
+        if new_id is not None and not callable(new_id):
+            raise UsageError(f"new_id is a {type(new_id).__name__}, which cannot be called", argument="new_id")
         self._status = status
         self._new_id = new_id
         self._total = 0
-        self._error_body: list[bytes] = []
+        self._error_body = bytearray()
         self._is_closed = False
         self._result: StreamResult | None = None
 
-    def feed(self, data: bytes) -> list[AssistantMessageChunk]:
+    def feed(self, data: bytes | bytearray | memoryview) -> list[AssistantMessageChunk]:
         """Return the chunks that these bytes complete, one for each event that added something.
 
         Raises:
@@ -123,25 +125,28 @@ class StreamDecoder:
         if self._is_closed:
             raise StateError("feed() came after close()")
         if type(data) is not bytes:
-            if not isinstance(data, (bytes, bytearray, memoryview)):
-                raise UsageError(f"feed() takes bytes, not {type(data).__name__}", argument="data")
+            if not isinstance(data, _BYTES):
+                raise UsageTypeError(f"feed() takes bytes, not {type(data).__name__}", argument="data")
             data = bytes(data)
-        self._total += len(data)
-        if self._status >= _FIRST_ERROR:
-            if self._total <= _MAX_ERROR_BODY:
-                self._error_body.append(data)
+        if self.is_over:
             return []
-        if self._total > self._limits.max_total_bytes:
-            data = data[: max(0, len(data) - (self._total - self._limits.max_total_bytes))]
-        chunks = self._decoder.feed(self._body.feed(data))
-        if self._body.exceeded:
-            self._exceed("event_bytes", self._limits.max_event_bytes)
-        elif self._total > self._limits.max_total_bytes:
-            self._exceed("total_bytes", self._limits.max_total_bytes)
+        if self._status >= _FIRST_ERROR:
+            self._error_body += data[: MAX_ERROR_BODY - len(self._error_body)]
+            return []
+        self._total += len(data)
+        too_many = self._total - self._limits.max_total_bytes
+        chunks = self._decoder.feed(self._body.feed(data if too_many <= 0 else data[:-too_many]))
+        if not self.is_over:
+            if self._body.exceeded:
+                self._decoder.output.exceed("event_bytes", self._limits.max_event_bytes)
+            elif too_many > 0:
+                self._decoder.output.exceed("total_bytes", self._limits.max_total_bytes)
         return chunks
 
-    def _exceed(self, which: str, limit: int) -> None:
-        self._decoder.output.kill(StreamError("limit_exceeded", f"more than {limit} {which}", which=which))
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that still comes can change the message: the wire's terminator came, or the stream is broken beyond repair."""
+        return self._decoder.is_done or self._decoder.output.is_dead
 
     def close(self, complete: bool = True) -> list[AssistantMessageChunk]:  # noqa: FBT001, FBT002 - the contract's signature
         """End the stream; returns the last chunks, of which the very last says how it ended.
@@ -156,18 +161,16 @@ class StreamDecoder:
             raise StateError("close() came twice")
         self._is_closed = True
         if self._status >= _FIRST_ERROR:
-            self._decoder.output.fail(self._http_error())
+            self._decoder.output.fail(http_error(self._status, bytes(self._error_body)))
             return self._decoder.close("events", complete=complete)
-        chunks = self._decoder.feed(self._body.close())
+        chunks = [] if self.is_over else self._decoder.feed(self._body.close())
+        if self._body.kind == "other":
+            self._decoder.output.fail(StreamError("not_event_stream", self._what_it_is()))
         return chunks + self._decoder.close(self._body.kind, complete=complete)
 
-    def _http_error(self) -> StreamError:
-        body = b"".join(self._error_body)
-        try:
-            value: JSON = loads(body)
-        except JSONError:
-            value = body.decode("utf-8", "replace").strip()
-        return stream_error(value or f"HTTP status {self._status}", status=self._status)
+    def _what_it_is(self) -> str:
+        quoted = f" (Content-Type {self._content_type!r})" if self._content_type else ""
+        return f"the body is neither an event stream nor JSON{quoted}; it begins with {self._body.beginning!r}"
 
     @property
     def result(self) -> StreamResult:
@@ -175,10 +178,9 @@ class StreamDecoder:
         if self._result is not None:
             return self._result
         fold = self._decoder.output.fold
-        messages = fold.messages(new_id=self._new_id)
-        indexes = tuple(sorted(fold.choices)) or (0,)
-        first = messages[indexes.index(0)] if 0 in indexes else fold.message(new_id=self._new_id)
-        result = StreamResult(message=first, choices=messages, indexes=indexes, error=self._decoder.output.error)
+        indexes = tuple(sorted({0, *fold.choices}))
+        messages = tuple(fold.message(choice=index, new_id=self._new_id) for index in indexes)
+        result = StreamResult(message=messages[0], choices=messages, indexes=indexes, error=self._decoder.output.error)
         if self._is_closed:
             self._result = result
         return result
@@ -195,10 +197,17 @@ def decode_stream(
     limits: Limits | Mapping[str, Any] | None = None,
     new_id: NewId | None = None,
 ) -> StreamResult:
-    """Decode a whole body; the arguments are those of `StreamDecoder`.
+    """Decode a whole body.
 
     Args:
         body: the bytes, or an iterable of pieces of them, cut anywhere.
+        protocol: as for `StreamDecoder`.
+        provider: as for `StreamDecoder`.
+        options: as for `StreamDecoder`.
+        content_type: as for `StreamDecoder`.
+        status: as for `StreamDecoder`.
+        limits: as for `StreamDecoder`.
+        new_id: as for `StreamDecoder`.
 
     Raises:
         UsageError: an argument is unknown or does not fit. What a peer sent never raises: see `StreamResult.error`.
@@ -206,15 +215,13 @@ def decode_stream(
     decoder = StreamDecoder(
         protocol=protocol, provider=provider, options=options, content_type=content_type, status=status, limits=limits, new_id=new_id
     )
-    if isinstance(body, str):
-        raise UsageError("body is text; decode_stream takes bytes", argument="body")
-    for piece in [body] if isinstance(body, (bytes, bytearray, memoryview)) else body:
+    for piece in _pieces(body):
         decoder.feed(piece)
     decoder.close()
     return decoder.result
 
 
-async def decode_async(
+def decode_async(
     body: AsyncIterable[bytes] | Iterable[bytes],
     *,
     protocol: str,
@@ -224,28 +231,55 @@ async def decode_async(
     status: int = 200,
     limits: Limits | Mapping[str, Any] | None = None,
     new_id: NewId | None = None,
-) -> AsyncIterator[AssistantMessageChunk]:
+) -> AsyncGenerator[AssistantMessageChunk, None]:
     """Give the chunks of a body that arrives asynchronously, for people who bring their own HTTP client.
 
     The sum of the chunks is the message; the last chunk says how the stream ended.
+
+    Args:
+        body: an asynchronous iterable of pieces, cut anywhere; what `decode_stream` takes is taken too.
+        protocol: as for `StreamDecoder`.
+        provider: as for `StreamDecoder`.
+        options: as for `StreamDecoder`.
+        content_type: as for `StreamDecoder`.
+        status: as for `StreamDecoder`.
+        limits: as for `StreamDecoder`.
+        new_id: as for `StreamDecoder`.
+
+    Raises:
+        UsageError: an argument is unknown or does not fit; at once, not at the first chunk.
     """
     decoder = StreamDecoder(
         protocol=protocol, provider=provider, options=options, content_type=content_type, status=status, limits=limits, new_id=new_id
     )
-    if isinstance(body, AsyncIterable):
-        async for piece in body:
-            for chunk in decoder.feed(piece):
-                yield chunk
-    else:
-        for piece in body:
-            for chunk in decoder.feed(piece):
-                yield chunk
+    return _chunks(decoder, body if isinstance(body, AsyncIterable) else _each(_pieces(body)))
+
+
+async def _chunks(decoder: StreamDecoder, pieces: AsyncIterable[bytes]) -> AsyncGenerator[AssistantMessageChunk, None]:
+    async for piece in pieces:
+        for chunk in decoder.feed(piece):
+            yield chunk
     for chunk in decoder.close():
         yield chunk
 
 
+async def _each(pieces: Iterable[bytes]) -> AsyncGenerator[bytes, None]:
+    for piece in pieces:
+        yield piece
+
+
+def _pieces(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    """Return the body as pieces of bytes; an exception of the caller's own iterable passes through."""
+    if isinstance(body, _BYTES):
+        return [bytes(body)]
+    if isinstance(body, str) or not isinstance(body, Iterable):
+        hint = "; decode_async takes asynchronous ones" if isinstance(body, AsyncIterable) else ""
+        raise UsageTypeError(f"body is a {type(body).__name__}, not bytes or an iterable of bytes{hint}", argument="body")
+    return body
+
+
 def _decoder(protocol: str) -> Callable[..., WireDecoder]:
-    make = _DECODERS.get(protocol)
+    make = _DECODERS.get(protocol) if isinstance(protocol, str) else None
     if make is not None:
         return make
     if protocol in PROTOCOLS:
@@ -253,21 +287,7 @@ def _decoder(protocol: str) -> Callable[..., WireDecoder]:
     raise UsageError(f"there is no protocol {protocol!r}; the protocols are {', '.join(PROTOCOLS)}", argument="protocol")
 
 
-def _options(value: DecodeOptions | Mapping[str, Any] | None) -> DecodeOptions:
-    if value is None:
-        return DecodeOptions()
-    if isinstance(value, DecodeOptions):
-        return value
-    for name, setting in value.items():
-        if name not in DecodeOptions.__struct_fields__:
-            known = ", ".join(DecodeOptions.__struct_fields__)
-            raise UsageError(f"there is no option {name!r}; the options are {known}", argument=f"options.{name}")
-        if type(setting) is not bool:
-            raise UsageError(f"option {name} is {setting!r}; it is True or False", argument=f"options.{name}")
-    return DecodeOptions(**value)
-
-
 def _name(argument: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise UsageError(f"{argument} is a {type(value).__name__}, not text", argument=argument)
+    raise UsageTypeError(f"{argument} is a {type(value).__name__}, not text", argument=argument)

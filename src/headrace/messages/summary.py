@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from headrace._json import dumps, loads
+from headrace._json import MAX_DEPTH, dumps, loads
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ProviderToolPart, ToolCallPart
@@ -20,7 +20,8 @@ def summary_of(
 
     Args:
         message: choice 0.
-        choices, indexes: all choices and their wire indexes.
+        choices: all choices.
+        indexes: their wire indexes.
         error: why the stream failed, or None.
     """
     summary = _one(message, error)
@@ -42,7 +43,7 @@ def _one(message: AssistantMessage, error: StreamError | None) -> dict[str, Any]
         "usage": None if message.usage is None else message.usage.counts(),
         "error": None if error is None else msgspec.to_builtins(error),
         "warnings": [warning.code for warning in message.warnings],
-        "message": loads(dumps(message)),
+        "message": loads(dumps(message), max_depth=MAX_DEPTH + 16),  # a message wraps its values a few levels deeper
     }
 
 

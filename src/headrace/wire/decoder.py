@@ -1,4 +1,4 @@
-"""What every wire decoder needs: warnings with their place, text filters, the fold, and the rule for how a stream has ended.
+"""What every wire decoder needs: warnings with their place, text filters, the fold, and how a stream has ended.
 
 The rule of this file: a decoder is a machine from frames to chunks; it never raises for what a peer sent, and each chunk is what one
 event added. `Output` gathers the deltas of one event and feeds the fold as it goes, so that `result` costs nothing extra.
@@ -6,39 +6,48 @@ event added. `Output` gathers the deltas of one event and feeds the fold as it g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-import msgspec
-
-from headrace._json import JSON, has_lone_surrogate
+from headrace._json import has_lone_surrogate
 from headrace.messages.accumulator import Accumulator, LimitExceeded
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
-from headrace.messages.deltas import Delta, Ended, MetadataDelta, ReasoningDelta, RefusalDelta, StreamError, TextDelta, WarningDelta
+from headrace.messages.deltas import (
+    Delta,
+    Ended,
+    MediaDelta,
+    PartDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamError,
+    TextDelta,
+    ToolCallFragment,
+    WarningDelta,
+)
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
-from headrace.wire.text_filters import Cumulative, Halves, ThinkTags
+from headrace.wire.options import NO_OPTIONS as NO_OPTIONS  # noqa: PLC0414 - said again, so that type checkers let others take them from here
+from headrace.wire.options import DecodeOptions as DecodeOptions  # noqa: PLC0414
+from headrace.wire.text_filters import Halves, Kind, TextFilter
 
-
-class DecodeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller may switch on; each changes what honest-looking text means.
-
-    Attributes:
-        think_tags: split `<think>…</think>` out of the text as reasoning.
-        think_starts_open: the template has already opened the tag.
-        cumulative_text: each text piece repeats all text before it.
-    """
-
-    think_tags: bool = False
-    think_starts_open: bool = False
-    cumulative_text: bool = False
+_PART_ENDS: Final[frozenset[type[Any]]] = frozenset({ToolCallFragment, PartDelta, MediaDelta})
+"""Deltas that open another part, so that text which was held back has to come before them."""
 
 
 class WireDecoder(Protocol):
-    """A machine from frames to chunks."""
+    """A machine from frames to chunks.
+
+    Attributes:
+        output: where its deltas go.
+        is_done: the wire's terminator came: whatever follows is not read.
+    """
 
     output: Output
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the wire's terminator came."""
+        ...
 
     def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
@@ -57,9 +66,15 @@ class Output:
         error: why the stream failed, or None.
         is_dead: nothing that follows is read any more.
         events: how many events were read.
+        offset: where the event at hand begins in the body, in bytes.
+        limits: the bounds; parts, calls and arguments are watched here.
+        has_filters: whether the caller asked for filters of text.
     """
 
-    __slots__ = ("_deltas", "_filters", "_options", "_said", "error", "events", "fold", "has_filters", "is_dead", "offset")
+    __slots__ = (
+        "_argument_halves", "_deltas", "_filters", "_last_call", "_options", "_said",
+        "error", "events", "fold", "has_filters", "is_dead", "limits", "offset",
+    )  # fmt: skip
 
     def __init__(self, limits: Limits, options: DecodeOptions) -> None:
         """Start empty."""
@@ -68,77 +83,114 @@ class Output:
         self.is_dead = False
         self.events = 0
         self.offset = 0
+        self.limits = limits
         self.has_filters = options.think_tags or options.cumulative_text
         self._options = options
         self._deltas: list[Delta] = []
-        self._filters: dict[tuple[str, int], _TextFilter] = {}
+        self._filters: dict[tuple[Kind, int], TextFilter] = {}
+        self._argument_halves: dict[tuple[int, int | str | None], Halves] = {}
+        self._last_call: dict[int, int | str] = {}
         self._said: set[str] = set()
+
+    # ------------------------------------------------------------------------------------------ deltas
 
     def add(self, delta: Delta) -> None:
         """Take a delta of the event at hand; past a limit the stream is dead."""
+        if self._filters and type(delta) in _PART_ENDS:
+            self._release(delta.choice)  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType] - all of these have one
+        self._add(delta)
+
+    def _add(self, delta: Delta) -> None:
         if self.is_dead:
             return
         try:
             self.fold.add(delta)
         except LimitExceeded as exceeded:
-            self.fail(StreamError("limit_exceeded", str(exceeded), None, which=exceeded.which))
-            self.is_dead = True
+            self.exceed(exceeded.which, exceeded.limit)
             return
         self._deltas.append(delta)
 
-    def text(self, kind: str, piece: str, choice: int) -> None:
+    def text(self, kind: Kind, piece: str, choice: int) -> None:
         """Take a piece of text, reasoning or refusal, through the filters that are on."""
-        key = (kind, choice)
-        found = self._filters.get(key)
+        if self._filters:
+            self._release(choice, but=kind)
+        found = self._filters.get((kind, choice))
         if found is None:
             if not self.has_filters and not has_lone_surrogate(piece):
                 self._put(kind, piece, choice)
                 return
-            found = self._filters[key] = _TextFilter(kind, self._options)
-        for piece_kind, text in found.feed(piece, self._warn_once):
+            found = self._filters[kind, choice] = TextFilter(kind, self._options)
+        for piece_kind, text in found.feed(piece, self.warn_once):
             self._put(piece_kind, text, choice)
 
-    def _put(self, kind: str, text: str, choice: int) -> None:
+    def _put(self, kind: Kind, text: str, choice: int) -> None:
         if kind == "text":
-            self.add(TextDelta(text, None, choice))
+            self._add(TextDelta(text, None, choice))
         elif kind == "reasoning":
-            self.add(ReasoningDelta(text, None, choice))
+            self._add(ReasoningDelta(text, None, choice))
         else:
-            self.add(RefusalDelta(text, None, choice))
+            self._add(RefusalDelta(text, None, choice))
 
-    def halves(self, key: str, piece: str, choice: int) -> str:
-        """Join halves of characters in a piece that no other filter concerns, such as arguments."""
-        found = self._filters.get((key, choice))
+    def arguments(self, call: int | str | None, piece: str, choice: int) -> str:
+        """Return a piece of a call's arguments with whole characters only; half a character at its end waits for the next piece.
+
+        Args:
+            call: the call's index, else its id; None: the one that came last.
+            piece: the piece.
+            choice: the choice.
+        """
+        if call is None:
+            call = self._last_call.get(choice)
+        else:
+            self._last_call[choice] = call
+        found = self._argument_halves.get((choice, call))
         if found is None:
             if not has_lone_surrogate(piece):
                 return piece
-            found = self._filters[key, choice] = _TextFilter(key, DecodeOptions())
-        return "".join(text for _, text in found.feed(piece, self._warn_once))
+            found = self._argument_halves[choice, call] = Halves()
+        text, is_mended = found.feed(piece)
+        if is_mended:
+            self.warn_once("invalid_utf8", choice=choice)
+        return text
 
     @property
     def is_holding(self) -> bool:
-        """Whether a filter is on or holds something back, so that text must go through `text`."""
-        return self.has_filters or bool(self._filters)
+        """Whether a filter is on or holds something back, so that text and arguments must go through here."""
+        return self.has_filters or bool(self._filters or self._argument_halves)
 
-    def flush(self) -> None:
-        """Let the filters give what they held back; half a character at the end is no character."""
+    def _release(self, choice: int, *, but: Kind | None = None) -> None:
+        """Another part begins: what was held back of the choice's texts comes now."""
+        for (kind, at), found in self._filters.items():
+            if at == choice and kind != but:
+                for piece_kind, text in found.release(self.warn_once):
+                    self._put(piece_kind, text, choice)
+
+    def flush(self, *, is_cut: bool) -> None:
+        """Let the filters give what they held back, at the end; half a character is U+FFFD, or nothing where the stream was cut."""
         for (_, choice), found in self._filters.items():
-            for kind, text in found.close(self._warn_once):
+            for kind, text in found.release(self.warn_once, is_cut=is_cut):
                 self._put(kind, text, choice)
         self._filters.clear()
+        for (choice, call), halves in self._argument_halves.items():
+            lone = halves.release()
+            if lone:
+                self.warn_once("invalid_utf8", choice=choice)
+            if lone and not is_cut:
+                index, identifier = (None, call) if isinstance(call, str) else (call, None)
+                self._add(ToolCallFragment(identifier, arguments=lone, index=index, choice=choice, event=self.events, offset=self.offset))
+        self._argument_halves.clear()
+
+    # ------------------------------------------------------------------------------------------ what is said
 
     def warn(self, code: str, detail: str = "", *, choice: int = 0) -> None:
         """Say a repair at the event at hand."""
-        self.add(WarningDelta(Warning(code, self.events, self.offset, choice, None, detail)))
+        self._add(WarningDelta(Warning(code, self.events, self.offset, choice, None, detail)))
 
     def warn_once(self, code: str, detail: str = "", *, choice: int = 0) -> None:
         """Say a repair the first time it is made in this stream."""
         if code not in self._said:
             self._said.add(code)
             self.warn(code, detail, choice=choice)
-
-    def _warn_once(self, code: str) -> None:
-        self.warn_once(code)
 
     def fail(self, error: StreamError) -> None:
         """Keep the first error."""
@@ -149,15 +201,20 @@ class Output:
         self.fail(error)
         self.is_dead = True
 
+    def exceed(self, which: str, limit: int) -> None:
+        """A limit was passed: read nothing more."""
+        self.kill(StreamError("limit_exceeded", f"more than {limit} {which}", which=which))
+
+    # ------------------------------------------------------------------------------------------ chunks
+
     def chunk(self, chunks: list[AssistantMessageChunk]) -> None:
         """End an event: what it added becomes a chunk, if it added anything."""
         if self._deltas:
-            chunks.append(make_assistant_chunk(tuple(self._deltas), len(self._deltas), True))  # noqa: FBT003 - a Struct's positions are its fields
+            chunks.append(make_assistant_chunk(tuple(self._deltas), len(self._deltas), True))
             self._deltas.clear()
 
     def end(self, *, is_terminated: bool) -> list[AssistantMessageChunk]:
         """Give the last chunk."""
-        self.is_dead = False
         ended = Ended(self.error, is_terminated)
         self.fold.add(ended)
         self._deltas.append(ended)
@@ -165,69 +222,3 @@ class Output:
         self.chunk(chunks)
         self.is_dead = True
         return chunks
-
-
-class _TextFilter:
-    """The filters of one kind of text of one choice, in their order: halves, cumulative, tags."""
-
-    __slots__ = ("_cumulative", "_halves", "_kind", "_tags")
-
-    def __init__(self, kind: str, options: DecodeOptions) -> None:
-        self._kind = kind
-        self._halves = Halves()
-        is_text = kind == "text"
-        self._cumulative = Cumulative() if is_text and options.cumulative_text else None
-        self._tags = ThinkTags(starts_open=options.think_starts_open) if is_text and options.think_tags else None
-
-    def feed(self, piece: str, warn: Callable[[str], None]) -> list[tuple[str, str]]:
-        text, is_mended = self._halves.feed(piece)
-        if is_mended:
-            warn("invalid_utf8")
-        if self._cumulative is not None:
-            text, is_snapshot = self._cumulative.feed(text)
-            if is_snapshot:
-                warn("cumulative_chunks")
-        if self._tags is not None:
-            return list(self._tags.feed(text))
-        return [(self._kind, text)] if text else []
-
-    def close(self, warn: Callable[[str], None]) -> list[tuple[str, str]]:
-        if self._halves.close():
-            warn("invalid_utf8")
-        return list(self._tags.close()) if self._tags is not None else []
-
-
-class Extras:
-    """Fields that are not understood: kept, and given out once at the end as the metadata key `provider_fields`.
-
-    Of a field of an event or a choice the last value counts; texts in a delta that differ from piece to piece are joined, since they
-    may be a kind of text that we do not know. A field of a choice is called `choice.NAME`, one of a delta `delta.NAME`.
-    """
-
-    __slots__ = ("_pieces", "_seen")
-
-    def __init__(self) -> None:
-        """Start with nothing seen."""
-        self._seen: dict[str, JSON] = {}
-        self._pieces: dict[str, list[str]] = {}
-
-    def take(self, prefix: str, fields: Mapping[str, Any], known: frozenset[str], keep: Callable[[JSON], JSON]) -> None:
-        """Keep what is unknown among fields."""
-        for name, value in fields.items():
-            if name in known or value is None or value == "":
-                continue
-            key = prefix + name
-            if self._seen.get(key) != value:
-                if prefix == "delta." and isinstance(value, str):
-                    self._pieces.setdefault(key, []).append(keep(value))
-                self._seen[key] = keep(value)
-
-    def deltas(self) -> list[Delta]:
-        """Return what was seen, as one delta; none if nothing was."""
-        if not self._seen:
-            return []
-        joined = {key: "".join(pieces) for key, pieces in self._pieces.items()}
-        return [MetadataDelta({"provider_fields": {**self._seen, **joined}}, ("provider_fields",))]
-
-
-NO_OPTIONS: Final = DecodeOptions()

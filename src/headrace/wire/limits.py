@@ -14,14 +14,17 @@ _MIB: Final = 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one stream may hold; past a limit it ends with the error kind `limit_exceeded`.
+    """How much one stream may hold; past a limit it ends with the error kind `limit_exceeded`, whose `which` is the field without `max_`.
 
     Attributes:
-        max_event_bytes: one event, or a body that is one whole JSON answer.
-        max_parts: parts of the message, over all choices.
+        max_event_bytes: one event (the lines of its data), or a body that is one whole JSON answer.
+        max_parts: parts of the message, over all choices; also choices, which are counted by themselves.
         max_tool_calls: tool calls, over all choices.
         max_argument_bytes: the raw arguments of one call, in characters.
         max_total_bytes: the whole body.
+
+    Raises:
+        UsageError: a limit is no whole number above 0.
     """
 
     max_event_bytes: int = 16 * _MIB
@@ -29,6 +32,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_tool_calls: int = 10_000
     max_argument_bytes: int = 64 * _MIB
     max_total_bytes: int = 4096 * _MIB
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in self.__struct_fields__:
+            limit = getattr(self, name)
+            if type(limit) is not int or limit < 1:
+                raise UsageError(f"limits.{name} is {limit!r}; a limit is a whole number above 0", argument=f"limits.{name}")
 
     @classmethod
     def of(cls, value: Limits | Mapping[str, Any] | None) -> Limits:
@@ -41,11 +51,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             return DEFAULT_LIMITS
         if isinstance(value, Limits):
             return value
-        for name, limit in value.items():
+        if not isinstance(value, Mapping):
+            raise UsageError(f"limits is a {type(value).__name__}, not a Limits or a mapping of its fields", argument="limits")
+        for name in value:
             if name not in cls.__struct_fields__:
-                raise UsageError(f"limits has no field {name!r}; its fields are {', '.join(cls.__struct_fields__)}", argument="limits")
-            if type(limit) is not int or limit < 1:
-                raise UsageError(f"limits.{name} is {limit!r}; a limit is a whole number above 0", argument=f"limits.{name}")
+                known = ", ".join(cls.__struct_fields__)
+                raise UsageError(f"limits has no field {name!r}; its fields are {known}", argument=f"limits.{name}")
         return cls(**value)
 
     @property

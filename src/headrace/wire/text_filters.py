@@ -6,13 +6,17 @@ comes out at the end. The first two run only when the caller asked: their input 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from headrace._json import has_lone_surrogate, replace_surrogates
+from headrace.wire.options import DecodeOptions
 
-Kind: TypeAlias = Literal["text", "reasoning"]
+Kind: TypeAlias = Literal["text", "reasoning", "refusal"]
+Piece: TypeAlias = tuple[Kind, str]
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+_NO_CHARACTER: Final = "\ufffd"
 
 
 class ThinkTags:
@@ -26,9 +30,9 @@ class ThinkTags:
         self._held = ""
         self._trims = False
 
-    def feed(self, text: str) -> list[tuple[Kind, str]]:
+    def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain by now, each with its kind."""
-        out: list[tuple[Kind, str]] = []
+        out: list[Piece] = []
         rest = self._held + text
         self._held = ""
         while rest:
@@ -45,14 +49,14 @@ class ThinkTags:
             self._is_inside = not self._is_inside
         return out
 
-    def close(self) -> list[tuple[Kind, str]]:
-        """Return what was held back."""
-        out: list[tuple[Kind, str]] = []
+    def release(self) -> list[Piece]:
+        """Return what was held back: it became no tag."""
+        out: list[Piece] = []
         self._put(out, self._held)
         self._held = ""
         return out
 
-    def _put(self, out: list[tuple[Kind, str]], text: str) -> None:
+    def _put(self, out: list[Piece], text: str) -> None:
         if self._trims:  # the line breaks behind a closing tag belong to the tag
             text = text.lstrip("\r\n")
         if text:
@@ -76,19 +80,20 @@ class Cumulative:
         self._size = 0
 
     def feed(self, text: str) -> tuple[str, bool]:
-        """Return what the text adds, and whether it held all before it.
+        """Return what the text adds, and whether it held all before it; in time of its own length.
 
         A text that is no continuation counts as new text, so nothing is lost.
         """
-        so_far = "".join(self._pieces)
-        if len(self._pieces) > 1:
-            self._pieces = [so_far]
-        is_snapshot = self._size > 0 and text.startswith(so_far)
+        is_snapshot = 0 < self._size <= len(text) and text.startswith(self._so_far())
         new = text[self._size :] if is_snapshot else text
         if new:
             self._pieces.append(new)
             self._size += len(new)
         return new, is_snapshot
+
+    def _so_far(self) -> str:
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
 
 
 class Halves:
@@ -100,24 +105,61 @@ class Halves:
         """Start with nothing held."""
         self._held = ""
 
-    @property
-    def is_holding(self) -> bool:
-        """Whether half a character waits for its other half."""
-        return bool(self._held)
-
     def feed(self, text: str) -> tuple[str, bool]:
         """Return the text with whole characters only, and whether a lone half had to be replaced by U+FFFD."""
         text = self._held + text
         self._held = ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
+        if _ends_in_half(text):
             self._held, text = text[-1], text[:-1]
         if not has_lone_surrogate(text):
             return text, False
-        mended = replace_surrogates(text)
-        return mended, "\ufffd" in mended and mended.count("\ufffd") > text.count("\ufffd")
+        mended: str = replace_surrogates(text)
+        return mended, mended.count(_NO_CHARACTER) > text.count(_NO_CHARACTER)
 
-    def close(self) -> bool:
-        """Drop a half whose other half never came; returns whether there was one."""
-        had = bool(self._held)
-        self._held = ""
-        return had
+    def release(self) -> str:
+        """Return what stands for a half whose other half never came: U+FFFD, or nothing if none was held."""
+        had, self._held = self._held, ""
+        return _NO_CHARACTER if had else ""
+
+
+def _ends_in_half(text: str) -> bool:
+    return "\ud800" <= text[-1:] <= "\udbff"
+
+
+class TextFilter:
+    """The filters of one kind of text of one choice, in their order: cumulative, halves, tags."""
+
+    __slots__ = ("_cumulative", "_halves", "_kind", "_tags")
+
+    def __init__(self, kind: Kind, options: DecodeOptions) -> None:
+        """Start with the filters that are on for this kind; halves are always joined."""
+        self._kind: Kind = kind
+        self._halves = Halves()
+        is_text = kind == "text"
+        self._cumulative = Cumulative() if is_text and options.cumulative_text else None
+        self._tags = ThinkTags(starts_open=options.think_starts_open) if is_text and options.think_tags else None
+
+    def feed(self, piece: str, warn: Callable[[str], None]) -> list[Piece]:
+        """Return what is certain after this piece; `warn` takes the codes of what was mended."""
+        if self._cumulative is not None:
+            whole = piece[:-1] if _ends_in_half(piece) else piece  # the next one has the character whole
+            piece, is_snapshot = self._cumulative.feed(whole)
+            if is_snapshot:
+                warn("cumulative_chunks")
+        text, is_mended = self._halves.feed(piece)
+        if is_mended:
+            warn("invalid_utf8")
+        return self._tagged(text)
+
+    def _tagged(self, text: str) -> list[Piece]:
+        if self._tags is not None:
+            return self._tags.feed(text)
+        return [(self._kind, text)] if text else []
+
+    def release(self, warn: Callable[[str], None], *, is_cut: bool = False) -> list[Piece]:
+        """Return what was held back, since no more of this part comes; where the stream was cut, half a character is left out."""
+        lone = self._halves.release()
+        if lone:
+            warn("invalid_utf8")
+        out = self._tagged("" if is_cut else lone)
+        return out + self._tags.release() if self._tags is not None else out

@@ -1,8 +1,11 @@
 """One event of Chat Completions, whole: its head, choices, usage, errors, and whatever else is in it.
 
 The rule of this file: everything in an event is either a delta, or kept in the message's metadata, or known to say nothing. No vendor
-is named and none needs to be; a field means what it says wherever it comes.
+is named and none needs to be; a field means what it says wherever it comes. The deltas of a choice are read in `choice_in.py`.
 """
+
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -11,23 +14,20 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from headrace._json import JSON, replace_surrogates
-from headrace.messages.deltas import (
-    Delta,
-    FinishDelta,
-    LogprobsDelta,
-    MessageStart,
-    MetadataDelta,
-    ReasoningDelta,
-    UsageDelta,
-)
+from headrace.errors import UsageError
+from headrace.messages.deltas import Delta, FinishDelta, LogprobsDelta, MessageStart, MetadataDelta, StreamError, TokenIdsDelta, UsageDelta
 from headrace.messages.finish import FinishReason, is_word
-from headrace.wire.decoder import Extras, Output
+from headrace.wire.decoder import Output
 from headrace.wire.error_in import stream_error
+from headrace.wire.extras import Extras
 from headrace.wire.openai_chat import delta_in
+from headrace.wire.openai_chat.choice_in import DeltaReader
 from headrace.wire.openai_chat.usage_in import usage_in
 
-_KNOWN_EVENT: Final = frozenset({"id", "object", "created", "model", "choices", "usage", "error", "obfuscation", "p"})
-_KNOWN_CHOICE: Final = frozenset({"index", "delta", "message", "finish_reason", "logprobs", "usage", "error", "text"})
+_KNOWN_EVENT: Final = frozenset({"id", "object", "created", "model", "choices", "usage", "error", "obfuscation", "p", "prompt_token_ids"})
+_KNOWN_CHOICE: Final = frozenset(
+    {"index", "delta", "message", "finish_reason", "logprobs", "usage", "error", "text", "token_ids", "prompt_token_ids"}
+)
 _NATIVE_LENGTH: Final = frozenset({"max_output_tokens", "length", "max_tokens"})
 _LAST_TIME: Final = 32_503_680_000  # the year 3000, in seconds
 
@@ -37,28 +37,38 @@ class EventReader:
 
     Attributes:
         open: for each choice that has come: whether it waits for its finish word.
+        streamed: the choices of which any delta came: a whole message that comes later repeats them.
         has_event: whether any event came.
+        has_delta: whether any choice came as a piece of a stream.
     """
 
     def __init__(self, output: Output, provider: str | None) -> None:
         """Start before the first event."""
         self.open: dict[int, bool] = {}
+        self.streamed: set[int] = set()
         self.has_event = False
+        self.has_delta = False
         self._output = output
         self._provider = provider
         self._extras = Extras()
-        self._has_started = False
-        self._streamed: set[int] = set()
+        self._deltas = DeltaReader(output, self._extras)
+        self._has_id = False
+        self._has_model = False
 
     def read(self, event: Mapping[str, Any], *, is_error: bool = False) -> None:
         """Read one event; `is_error` says that its name was `error`."""
         self.has_event = True
+        try:
+            self._read(event, is_error=is_error)
+        except UsageError as error:  # it holds what a message cannot
+            self._output.kill(StreamError("invalid_event", f"event {self._output.events} cannot be kept: {error}"))
+
+    def _read(self, event: Mapping[str, Any], *, is_error: bool) -> None:
         self._start(event)
         self._errors(event, is_error=is_error)
-        choices = event.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                self._choice(choice)
+        self._prompt_ids(event.get("prompt_token_ids"), 0)
+        for choice in _objects(event.get("choices")):
+            self._choice(choice)
         usage, nested = event.get("usage"), event.get("x_groq")
         if not isinstance(usage, dict) and isinstance(nested, dict):
             usage = nested.get("usage")
@@ -76,21 +86,22 @@ class EventReader:
         return self._extras.deltas()
 
     def _start(self, event: Mapping[str, Any]) -> None:
-        if self._has_started:
+        if self._has_id and self._has_model:
             return
-        created = event.get("created")
-        time = datetime.fromtimestamp(created, UTC) if type(created) is int and 0 < created < _LAST_TIME else None
         identifier, model = _name(event.get("id")), _name(event.get("model"))
-        if identifier or model:
-            self._has_started = bool(identifier and model)
+        if (identifier and not self._has_id) or (model and not self._has_model):
+            self._has_id = self._has_id or bool(identifier)
+            self._has_model = self._has_model or bool(model)
+            created = event.get("created")
+            time = datetime.fromtimestamp(created, UTC) if type(created) is int and 0 < created < _LAST_TIME else None
             self._output.add(MessageStart(identifier, model, time, None, self._provider))
 
     def _errors(self, event: Mapping[str, Any], *, is_error: bool) -> None:
         error, base, choices = event.get("error"), event.get("base_resp"), event.get("choices")
-        is_bare = not choices and "message" in event and ("code" in event or "type" in event)
+        is_bare = not choices and ("detail" in event or ("message" in event and ("code" in event or "type" in event)))
         if isinstance(error, (dict, str)) and error:
             self.fail(error)
-        elif is_error or event.get("object") == "error" or is_bare:
+        elif error or is_error or is_bare or event.get("object") == "error":
             self.fail(event)
         elif isinstance(base, dict) and base.get("status_code"):
             self.fail(base)
@@ -105,13 +116,17 @@ class EventReader:
     def _choice(self, choice: Mapping[str, Any]) -> None:
         number = choice.get("index")
         index = number if type(number) is int and number >= 0 else 0
-        delta, is_repeat = self._delta_of(choice, index)
+        if index not in self.open and len(self.open) >= self._output.limits.max_parts:
+            self._output.exceed("parts", self._output.limits.max_parts)
+            return
         self.open.setdefault(index, True)
-        if delta and self._read_delta(delta, index):
+        delta, is_repeat = self._delta_of(choice, index)
+        if delta and self._deltas.read(delta, index, is_streamed="delta" in choice):
             self.open[index] = True
         logprobs = choice.get("logprobs")
         if isinstance(logprobs, dict) and any(value is not None for value in logprobs.values()):
             self._output.add(LogprobsDelta(delta_in.kept(logprobs), index))
+        self._token_ids(choice, index, is_repeat=is_repeat)
         if choice.get("error"):
             self.fail(choice["error"])
         self._usage(choice.get("usage"))
@@ -122,30 +137,28 @@ class EventReader:
     def _delta_of(self, choice: Mapping[str, Any], index: int) -> tuple[Mapping[str, Any], bool]:
         """Return what a choice adds, and whether it is a whole message that repeats what was streamed."""
         delta, message = choice.get("delta"), choice.get("message")
-        has_streamed = index in self._streamed
+        has_streamed = index in self.streamed
         if isinstance(delta, dict) and (delta or has_streamed or not isinstance(message, dict)):
+            self.has_delta = True
             if delta:
-                self._streamed.add(index)
+                self.streamed.add(index)
             return delta, False
         if isinstance(message, dict):
-            self._streamed.add(index)
-            return (self._gaps(message, index), True) if has_streamed else (message, False)
+            self.streamed.add(index)
+            return (self._deltas.gaps(message, index), True) if has_streamed else (message, False)
         return ({"content": choice["text"]} if isinstance(choice.get("text"), str) else {}), False
 
-    def _gaps(self, message: Mapping[str, Any], index: int) -> dict[str, Any]:
-        """Return what a repeated whole message has that did not come before; it never adds to what did."""
-        found = self._output.fold.choices.get(index)
-        kinds = {part.kind for part in found.parts} if found else set[str]()
-        gaps: dict[str, Any] = {}
-        content = message.get("content")
-        if isinstance(content, str) and not self._output.is_holding:
-            so_far = "".join(piece for part in found.parts if part.kind == "text" for piece in part.pieces) if found else ""
-            if len(content) > len(so_far) and content.startswith(so_far):
-                gaps["content"] = content[len(so_far) :]
-        for kind, names in (("tool_call", ("tool_calls", "function_call")), ("reasoning", delta_in.REASONING_NAMES), ("refusal", ("refusal",))):
-            if kind not in kinds:
-                gaps.update({name: message[name] for name in names if message.get(name)})
-        return gaps
+    def _prompt_ids(self, ids: JSON, index: int) -> None:
+        prompt = _token_ids(ids)
+        if prompt:
+            self._output.add(TokenIdsDelta(prompt, None, index))
+
+    def _token_ids(self, choice: Mapping[str, Any], index: int, *, is_repeat: bool) -> None:
+        """Take the ids that some servers send beside the text, if asked."""
+        self._prompt_ids(choice.get("prompt_token_ids"), index)
+        ids = _token_ids(choice.get("token_ids"))
+        if ids and not is_repeat:
+            self._output.add(TokenIdsDelta(None, ids, index))
 
     def _finish(self, choice: Mapping[str, Any], index: int) -> None:
         word = choice.get("finish_reason")
@@ -156,66 +169,14 @@ class EventReader:
         self._output.add(FinishDelta(replace_surrogates(word), index, reason, self._output.events, self._output.offset))
         self.open[index] = False
 
-    # ------------------------------------------------------------------------------------------ one delta
 
-    def _read_delta(self, delta: Mapping[str, Any], choice: int) -> bool:
-        """Read a delta (or a message read as one): thinking first, then text, then calls; returns whether it had any of these."""
-        if delta.get("role") == "tool":
-            return self._add_all(delta_in.search_result_of(delta, choice))
-        has_content = self._reasoning(delta, choice)
-        for piece in delta_in.content_of(delta.get("content"), choice):
-            has_content |= self._piece(piece, choice)
-        refusal = delta.get("refusal")
-        if isinstance(refusal, str) and refusal:
-            self._output.text("refusal", refusal, choice)
-            has_content = True
-        has_content |= self._calls(delta, choice)
-        has_content |= self._add_all(delta_in.audio_of(delta.get("audio"), choice))
-        for image in delta.get("images") if isinstance(delta.get("images"), list) else ():
-            has_content |= self._add_all(delta_in.image_of(image, choice))
-        self._add_all(delta_in.citations_of(delta.get("annotations"), choice))
-        self._extras.take("delta.", delta, delta_in.KNOWN, delta_in.kept)
-        return has_content
+def _objects(value: JSON) -> list[dict[str, Any]]:
+    """Return the objects of a list; an object alone is a list of one."""
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
 
-    def _reasoning(self, delta: Mapping[str, Any], choice: int) -> bool:
-        text = delta_in.reasoning_of(delta)
-        details, details_text = delta_in.details_of(delta)
-        text = text or details_text
-        opaque = delta.get("reasoning_opaque")
-        if text:
-            self._output.text("reasoning", text, choice)
-        if details or (isinstance(opaque, str) and opaque):
-            self._output.add(ReasoningDelta("", None, choice, None, _name(opaque), details))
-        return bool(text or details)
 
-    def _piece(self, piece: delta_in.Piece | Delta, choice: int) -> bool:
-        if not isinstance(piece, tuple):
-            self._output.add(piece)
-            return True
-        kind, text = piece
-        if text:
-            self._output.text(kind, text, choice)
-        return bool(text)
-
-    def _calls(self, delta: Mapping[str, Any], choice: int) -> bool:
-        output, has_call = self._output, False
-        calls = delta.get("tool_calls")
-        for item in [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else ():
-            read = delta_in.fragment_of(item, choice, output)
-            if read is not None:
-                output.add(read)
-                has_call |= bool(read.id or read.name or read.arguments)
-        legacy = delta_in.legacy_fragment_of(delta.get("function_call"), choice, output)
-        if legacy is not None:
-            output.add(legacy)
-        return has_call or legacy is not None
-
-    def _add_all(self, deltas: Any) -> bool:
-        has_any = False
-        for delta in deltas:
-            self._output.add(delta)
-            has_any = True
-        return has_any
+def _token_ids(value: JSON) -> tuple[int, ...] | None:
+    return tuple(value) if isinstance(value, list) and all(type(item) is int for item in value) else None
 
 
 def _name(value: JSON) -> str | None:

@@ -7,9 +7,12 @@ The head of an event (id, model, time, …) is the same bytes each time. It is l
 only compared, not parsed: `{"id":"x","object":"y","created":1,"model":"m",` and behind it `"choices":…`.
 """
 
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -35,11 +38,11 @@ class FastCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class FastDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The fields of a delta that need no thought."""
+    """The fields of a delta that need no thought; another role than the assistant's needs some."""
 
     content: str | None = None
     tool_calls: list[FastCall] | None = None
-    role: str | None = None
+    role: Literal["assistant"] | None = None
     reasoning_content: str | None = None
     refusal: None = None
     reasoning: str | None = None
@@ -82,7 +85,10 @@ REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def head_of(data: bytes) -> bytes | None:
-    """Return the bytes before `"choices":` if they are a run of plain fields, as a head to compare with; b"{" if there is none."""
+    """Return the bytes before `"choices":` if they are a run of plain fields, as a head to compare with: b"{" if there are none.
+
+    None if there is no such head; fields that say something anew in each event (usage, an error) are no head.
+    """
     at = data.find(_CHOICES)
     if at < 1:
         return None
@@ -92,5 +98,6 @@ def head_of(data: bytes) -> bytes | None:
         value = loads(fields + b"}")
     except JSONError:
         return None
-    is_plain = isinstance(value, dict) and not any(isinstance(field, (dict, list)) for field in value.values())
-    return head if is_plain and "usage" not in value and "error" not in value else None
+    if not isinstance(value, dict) or any(isinstance(field, (dict, list)) for field in value.values()):
+        return None
+    return None if "usage" in value or "error" in value or value.get("object") == "error" else head

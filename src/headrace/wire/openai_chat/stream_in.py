@@ -4,6 +4,9 @@ The rule of this file: nearly all events take the short way (`fast.py`); the gen
 decided what a frame is (an event, a terminator, a fault) and how the stream has ended; nothing that a peer sends raises.
 """
 
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import re
@@ -12,31 +15,43 @@ from typing import Any, Final
 from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
-from headrace.wire.decoder import DecodeOptions, Output
+from headrace.wire.decoder import Output
 from headrace.wire.frames import AROUND, Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.event_in import EventReader
 from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastDelta, FastEvent, decode_event, decode_tail, head_of
+from headrace.wire.options import DecodeOptions
 
 _DONE: Final = b"[DONE]"
 _PINGS: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
-_HEAD_NAMES: Final = ("id", "model", "created", "system_fingerprint", "service_tier")
+_HEAD_NAMES: Final = ("id", "object", "model", "created", "system_fingerprint", "service_tier")
 _FAST_TRIES: Final = 16
+_PLAIN_TYPES: Final = (None, "function", "")
 _INLINE_CALL: Final = re.compile(r"<tool_call>|<function=|<\|tool_call|\[TOOL_CALLS\]|<｜tool▁call|<function_calls>|<\|python_tag\|>")  # noqa: RUF001
 _LEAKED: Final = re.compile(r"<\|[a-zA-Z_]{2,32}\|>|<｜[^<>\s]{2,32}｜>|<｜DSML")  # noqa: RUF001 - the markers' own characters
 
 
 class ChatDecoder:
-    """The machine; `feed` frames, then `close`."""
+    """The machine; `feed` frames, then `close`.
+
+    Attributes:
+        output: where its deltas go.
+    """
 
     def __init__(self, *, limits: Limits, options: DecodeOptions, provider: str | None = None) -> None:
         """Start before the first frame."""
         self.output = Output(limits, options)
         self._events = EventReader(self.output, provider)
         self._is_done = False
+        self._is_answer = False
         self._head: bytes | None = None
         self._head_fields: dict[str, Any] = {}
         self._tries = _FAST_TRIES
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `[DONE]` came: whatever follows is not read."""
+        return self._is_done
 
     def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
@@ -44,7 +59,7 @@ class ChatDecoder:
         for frame in frames:
             if self._is_done or self.output.is_dead:
                 break
-            if type(frame) is Batch:
+            if isinstance(frame, Batch):
                 self._batch(frame, chunks)
             else:
                 self._one(frame, chunks)
@@ -73,15 +88,15 @@ class ChatDecoder:
                     open_text = output.fold.choices[0].open_text
                     if open_text is not None:
                         open_text.append(text)
-                        append(make_assistant_chunk((TextDelta(text),), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
+                        append(make_assistant_chunk((TextDelta(text),), 1, True))
                         continue
             offset = offset + len(batch.datas[known]) + AROUND if known == n - 1 else batch.offset_of(n, known=known, at=offset)
             known = n
             if choice is None or not self._short(choice.delta, first + n, offset, chunks):
                 output.events = first + n
                 self._one(Frame(data, offset), chunks)
-                if self._is_done or output.is_dead:
-                    return
+            if self._is_done or output.is_dead:
+                return
         output.events = first + len(batch.datas)
 
     def _choice(self, data: bytes, head: bytes) -> FastChoice | None:
@@ -121,16 +136,23 @@ class ChatDecoder:
         event, offset = output.events, output.offset
         items: list[ToolCallFragment] = []
         for call in calls:
-            index, kind, function = call.index, call.type, call.function
-            if index is None or index < 0 or (kind and kind != "function"):
+            index, function = call.index, call.function
+            if index is None or index < 0 or call.type not in _PLAIN_TYPES:
                 return False
-            items.append(ToolCallFragment(call.id, function.name, function.arguments, index, None, None, 0, False, event, offset))  # noqa: FBT003
-        if len(items) == 1 and not call.id and not function.name and (arguments := function.arguments):  # pyright: ignore[reportPossiblyUnbound] - one call was there
-            if output.fold.continue_call(index, arguments, event, offset):  # pyright: ignore[reportPossiblyUnbound]
-                chunks.append(make_assistant_chunk((items[0],), 1, True))  # noqa: FBT003 - a Struct's positions are its fields
+            arguments = function.arguments
+            fragment = ToolCallFragment(call.id, function.name, arguments, index, None, None, 0, False, event, offset)
+            if (
+                arguments
+                and not call.id
+                and not function.name
+                and len(calls) == 1
+                and output.fold.continue_call(index, arguments, event, offset)
+            ):
+                chunks.append(make_assistant_chunk((fragment,), 1, True))
                 return True
-        for item in items:
-            output.add(item)
+            items.append(fragment)
+        for fragment in items:
+            output.add(fragment)
         output.chunk(chunks)
         return True
 
@@ -144,10 +166,11 @@ class ChatDecoder:
         if self._tries <= 0:
             self._head = None
 
-    def _learn(self, data: bytes, event: dict[str, Any]) -> None:
+    def _learn(self, data: bytes, event: JSON) -> None:
         """Learn the head of events for the short way; it rests while a choice has finished or a filter is at work."""
         events, output = self._events, self.output
-        if self._tries <= 0 or output.is_holding or 0 not in output.fold.choices or not all(events.open.values()):
+        is_plain = isinstance(event, dict) and 0 in events.streamed and 0 in output.fold.choices and all(events.open.values())
+        if self._tries <= 0 or not is_plain or output.is_holding:
             self._head = None
         elif self._head is None or not data.startswith(self._head):
             self._tries -= 1
@@ -162,57 +185,76 @@ class ChatDecoder:
         if data == _DONE:
             self._is_done = True
         elif data.startswith(b":"):
-            self.output.warn("comment_in_data")
+            self.output.warn_once("comment_in_data")
         elif data and (is_error or frame.event is None or frame.event.lower() not in _PINGS):
-            value = self._value(frame, data, is_error=is_error)
+            self._event(frame, data, is_error=is_error)
+        elif is_error and not frame.is_unterminated:
+            self._events.fail(None)
+
+    def _event(self, frame: Frame, data: bytes, *, is_error: bool) -> None:
+        try:
+            values = [self._parsed(data)]
+            self._is_answer = frame.is_body
+        except JSONError as error:
+            values = self._broken(frame, data, str(error), is_error=is_error)
+        for value in values:
             for item in value if isinstance(value, list) else [value]:
                 self._item(item, is_error=is_error)
-            if isinstance(value, dict):
-                self._learn(frame.data, value)
+            self._learn(frame.data, value)
 
     def _item(self, item: JSON, *, is_error: bool) -> None:
         if isinstance(item, dict):
             self._events.read(item, is_error=is_error)
-        elif item is not None and is_error:
+        elif is_error:
             self._events.fail(item)
         elif item is not None:
             self.output.kill(StreamError("invalid_event", f"event {self.output.events} is JSON, but no object"))
 
-    def _value(self, frame: Frame, data: bytes, *, is_error: bool) -> JSON:
-        """Parse a frame's data; None if there is nothing to read in it (what was wrong has been said)."""
+    def _parsed(self, data: bytes) -> JSON:
+        """Parse JSON; what had to be tolerated is said.
+
+        Raises:
+            JSONError: it is no JSON, whatever one tolerates.
+        """
         try:
             return loads(data)
         except JSONError:
             pass
         try:
+            value, _ = loads_lenient(data)
+        except JSONError:
             value, _ = loads_lenient(data, is_strict_about_controls=False)
-        except JSONError as error:
-            return self._broken(frame, data, str(error), is_error=is_error)
+            self.output.warn_once("lenient_json", "control characters inside of a text")
         if not _is_utf8(data):
             self.output.warn_once("invalid_utf8")
         return value
 
-    def _broken(self, frame: Frame, data: bytes, reason: str, *, is_error: bool) -> JSON:
+    def _broken(self, frame: Frame, data: bytes, reason: str, *, is_error: bool) -> list[JSON]:
         """Read data that is not JSON: events that were run together, an error in plain words, an event that the body's end cut off."""
-        apart = self._apart(data)
+        may_be_cut = frame.is_unterminated or (frame.is_body and _is_cut(data))
+        apart = self._apart(data, may_be_cut=may_be_cut)
         if apart is not None:
             self.output.warn_once("unterminated_event", f"{len(apart)} events without a blank line between them")
             return apart
         if is_error:
             self._events.fail(data.decode("utf-8", "replace"))
-        elif not frame.is_unterminated and not (frame.is_body and _is_cut(data)):
+        elif not may_be_cut:
             what = "the body" if frame.is_body else f"event {self.output.events}"
             self.output.kill(StreamError("invalid_event", f"{what} is not JSON: {reason}"))
-        return None
+        return []
 
-    def _apart(self, data: bytes) -> list[JSON] | None:
-        """Parse each line as an event of its own; None if they are not. A last line `[DONE]` ends the stream."""
+    def _apart(self, data: bytes, *, may_be_cut: bool) -> list[JSON] | None:
+        """Parse each line as an event of its own; None if they are not. A last line `[DONE]` ends the stream; where it was cut, it may be anything."""
         lines = [line for line in (line.strip() for line in data.split(b"\n")) if line]
         is_done = lines[-1] == _DONE
-        try:
-            values = [loads(line) for line in (lines[:-1] if is_done else lines)]
-        except JSONError:
-            return None
+        values: list[JSON] = []
+        for n, line in enumerate(lines[:-1] if is_done else lines):
+            try:
+                values.append(self._parsed(line))
+            except JSONError:
+                if may_be_cut and not is_done and 0 < n == len(lines) - 1:
+                    break
+                return None
         self._is_done = is_done
         return values
 
@@ -227,15 +269,27 @@ class ChatDecoder:
         """
         output, events = self.output, self._events
         output.is_dead = False
-        output.flush()
+        is_terminated = self._is_done or (body_kind == "json" and self._is_answer and bool(events.open) and not events.has_delta)
+        has_finished = bool(events.open) and not any(events.open.values())
+        if output.error is None:
+            output.error = self._end_error(body_kind, is_over=is_terminated or (has_finished and complete))
+        output.flush(is_cut=output.error is not None and output.error.kind == "stream_truncated")
         for delta in events.rest():
             output.add(delta)
         self._look_for_markers()
-        is_terminated = self._is_done or (body_kind == "json" and events.has_event)
-        has_finished = bool(events.open) and not any(events.open.values())
-        if output.error is None:
-            output.error = _end_error(body_kind, has_event=events.has_event, is_over=is_terminated or (has_finished and complete))
         return output.end(is_terminated=is_terminated and output.error is None)
+
+    def _end_error(self, body_kind: str, *, is_over: bool) -> StreamError | None:
+        events = self._events
+        if body_kind == "other":
+            return StreamError("not_event_stream", "the body is neither an event stream nor JSON")
+        if not events.has_event:
+            return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
+        if self._is_answer and not events.open:
+            return StreamError("invalid_event", "the body is JSON, but neither an answer nor an error")
+        if not is_over:
+            return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)
+        return None
 
     def _look_for_markers(self) -> None:
         """Say that text looks like a call that the server did not parse, or holds markers of the model's own template."""
@@ -247,16 +301,6 @@ class ChatDecoder:
                 self.output.warn("possible_inline_tool_call", found.group(), choice=index)
             if found := _LEAKED.search(text):
                 self.output.warn("leaked_special_tokens", found.group(), choice=index)
-
-
-def _end_error(body_kind: str, *, has_event: bool, is_over: bool) -> StreamError | None:
-    if body_kind == "other":
-        return StreamError("not_event_stream", "the body is neither an event stream nor JSON")
-    if not has_event:
-        return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
-    if not is_over:
-        return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)
-    return None
 
 
 def _is_utf8(data: bytes) -> bool:

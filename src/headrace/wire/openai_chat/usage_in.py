@@ -1,5 +1,8 @@
 """Usage of Chat Completions and its dialects, in neutral words (the facts' section 12)."""
 
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any, Final
@@ -17,7 +20,11 @@ _CACHE_READ: Final = (
     ("input_tokens_details", "cached_tokens"),
 )
 _CACHE_WRITE: Final = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
-_REASONING: Final = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",), ("output_tokens_details", "reasoning_tokens"))
+_REASONING: Final = (
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("reasoning_tokens",),
+    ("output_tokens_details", "reasoning_tokens"),
+)
 
 
 def usage_in(raw: dict[str, Any], timings: JSON = None) -> Usage | None:
@@ -41,7 +48,12 @@ def usage_in(raw: dict[str, Any], timings: JSON = None) -> Usage | None:
     if all(count is None for count in counts):
         return None
     return Usage(
-        input_tokens=counts[0], output_tokens=counts[1], cache_read_tokens=counts[2], cache_write_tokens=counts[3], reasoning_tokens=counts[4], raw=raw
+        input_tokens=counts[0],
+        output_tokens=counts[1],
+        cache_read_tokens=counts[2],
+        cache_write_tokens=counts[3],
+        reasoning_tokens=counts[4],
+        raw=raw,
     )
 
 
