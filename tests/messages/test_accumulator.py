@@ -313,6 +313,54 @@ def test_warnings_say_the_place():
     )
 
 
+STEPS = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(["", "{", "}", '{"x":1}', " "]))
+    | st.sampled_from(["id", "name", "again", "stop", "text", "take"]),
+    max_size=12,
+)
+
+
+@given(STEPS, st.sampled_from([None, 4]))
+def test_the_short_way_for_a_bare_piece_of_arguments_does_what_the_long_way_does(steps, limit):
+    short, long = (Accumulator(bounds=Bounds(max_argument_bytes=limit)) for _ in range(2))
+    others = {
+        "id": ToolCallFragment("a", None, None, 0),
+        "name": ToolCallFragment(None, "f", None, 1),
+        "again": ToolCallFragment("a", "f", "", 2),
+        "take": ToolCallFragment("b", "g", "}", None),
+        "stop": FinishDelta("stop"),
+        "text": TextDelta("x"),
+    }
+    for n, step in enumerate(steps):
+        delta = others[step] if isinstance(step, str) else ToolCallFragment(None, None, step[1], step[0], event=n, offset=10 * n)
+        failures = []
+        for accumulator in (short, long):
+            if accumulator is short and not isinstance(step, str) and short.continue_call(step[0], step[1], n, 10 * n):
+                failures.append(None)
+                continue
+            try:
+                accumulator.add(delta)
+            except LimitExceeded as exceeded:
+                failures.append(str(exceeded))
+            else:
+                failures.append(None)
+        assert failures[0] == failures[1]
+        assert short.message() == long.message()
+
+
+def test_the_short_way_is_taken_where_a_call_is_open():
+    accumulator = folded(ToolCallFragment("a", "f", "{", 0))
+    assert accumulator.continue_call(0, "}", 1, 10)
+    assert not accumulator.continue_call(1, "}", 2, 20), "there is no such call"
+    assert not accumulator.continue_call(0, "", 3, 30), "it says nothing"
+    assert accumulator.message().tool_calls[0].arguments == "{}"
+    bounded = Accumulator(bounds=Bounds(max_argument_bytes=2))
+    bounded.add(ToolCallFragment("a", "f", "{", 0))
+    assert bounded.continue_call(0, " ", 1, 10)
+    assert not bounded.continue_call(0, "}", 2, 20), "a bound is near"
+    assert not Accumulator().continue_call(0, "x", 0, 0)
+
+
 # ------------------------------------------------------------------------------------------ how it ends
 
 

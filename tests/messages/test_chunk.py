@@ -185,6 +185,9 @@ def test_what_a_chunk_hands_out_cannot_change_it():
 
 def test_equality_is_by_value():
     assert AssistantMessageChunk("a") == AssistantMessageChunk("a")
+    assert not AssistantMessageChunk("a") != AssistantMessageChunk("a")  # noqa: SIM202 - the other operator is what is tested
+    assert not AssistantMessageChunk("a") == "a"  # noqa: SIM201 - likewise
+    assert AssistantMessageChunk("a") in [MessageChunk(), AssistantMessageChunk("a")]
     assert hash(AssistantMessageChunk("a")) == hash(AssistantMessageChunk("a"))
     assert AssistantMessageChunk("a") != AssistantMessageChunk("b")
     assert AssistantMessageChunk() != ToolMessageChunk()

@@ -213,7 +213,7 @@ def test_what_can_be_read_from_a_chunk_is_what_its_message_says(chunks):
 @pytest.mark.parametrize("right", ROLES)
 def test_two_roles_do_not_add_up(left, right):
     if left is right:
-        assert type(left("a") + right("b")) is left
+        assert type(left("a") + right("b")) is type(MessageChunk.join([MessageChunk(), left("a"), MessageChunk(), right("b")])) is left
         return
     for attempt in (lambda: left("a") + right("b"), lambda: left("a").merge(right("b")), lambda: MessageChunk.join([left(), right()])):
         with pytest.raises(TypeError, match=f"cannot merge {left.__name__} and {right.__name__}") as raised:
@@ -227,6 +227,8 @@ def test_what_is_no_chunk_does_not_add_up(kind, other):
     with pytest.raises(TypeError, match=f"{kind.__name__} and {type(other).__name__}") as raised:
         _ = kind() + other
     assert isinstance(raised.value, UsageError)
+    with pytest.raises(UsageError, match=f"cannot merge {kind.__name__} and {type(other).__name__}"):
+        MessageChunk.join([kind(), other])
     if other == 0 and isinstance(other, int):
         return
     with pytest.raises(TypeError, match=f"{kind.__name__}") as raised:

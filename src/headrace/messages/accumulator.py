@@ -116,7 +116,7 @@ class Accumulator:
         """
         choice = self.choices.get(0)
         call = choice.calls.at_index.get(index) if choice is not None and not choice.has_finished else None
-        if choice is None or call is None:
+        if choice is None or call is None or not arguments:
             return False
         body = call.body
         size = body.size + len(arguments)

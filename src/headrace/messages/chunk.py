@@ -105,9 +105,15 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         Raises:
             UsageError: one of them is no chunk, or their roles differ.
         """
-        total = MessageChunk()
+        kind: type[MessageChunk] = MessageChunk
+        items, is_from_wire = _Buffer(()), False
         for chunk in chunks:
-            total = total + chunk
+            if type(chunk) is not kind:
+                kind = _common(kind, chunk)
+            more = chunk._items
+            items.extend(more if len(more) == chunk._size else more[: chunk._size])
+            is_from_wire = is_from_wire or chunk._is_from_wire
+        total: MessageChunk = _MAKE[kind](items, len(items), is_from_wire)
         return total
 
     # ------------------------------------------------------------------------------------------ the algebra
@@ -120,7 +126,7 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         """
         kind: type[MessageChunk] = type(self)
         if kind is not type(other):
-            kind = _common(self, other)
+            kind = _common(kind, other)
         items, size = self._items, self._size
         if type(items) is not _Buffer or len(items) != size or items.owner != threading.get_ident():
             items = _Buffer(items if len(items) == size else items[:size])
@@ -144,6 +150,11 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
         if not isinstance(other, MessageChunk):
             return NotImplemented
         return type(self) is type(other) and self._is_from_wire == other._is_from_wire and self.deltas == other.deltas
+
+    def __ne__(self, other: object) -> bool:
+        """Return the contrary of `==`; without this, msgspec's own would compare by identity."""
+        equal = self.__eq__(other)
+        return NotImplemented if equal is NotImplemented else not equal
 
     def __hash__(self) -> int:
         """Hash by role and length; chunks are rarely keys."""
@@ -419,11 +430,11 @@ def _rebuild(kind: type[MessageChunk], deltas: tuple[Delta, ...], is_from_wire: 
     return kind.from_deltas(deltas, is_from_wire=is_from_wire)
 
 
-def _common(left: MessageChunk, right: object) -> type[MessageChunk]:
+def _common(left: type[MessageChunk], right: object) -> type[MessageChunk]:
     """Return the class of the sum of chunks of two classes: one of them must be the identity's."""
-    kinds = {type(left), type(right)} - {MessageChunk}
-    if not isinstance(right, MessageChunk) or len(kinds) != 1:
-        raise UsageTypeError(
-            f"cannot merge {type(left).__name__} and {type(right).__name__}: only chunks of one role add up", argument="other"
-        )
-    return cast("type[MessageChunk]", kinds.pop())
+    if isinstance(right, MessageChunk):
+        if left is MessageChunk:
+            return type(right)
+        if type(right) is MessageChunk:
+            return left
+    raise UsageTypeError(f"cannot merge {left.__name__} and {type(right).__name__}: only chunks of one role add up", argument="other")

@@ -136,7 +136,7 @@ class CallTable:
         self.last: Call | None = None
         self.at_index: dict[int, Call] = {}
         self.by_id: dict[str, Call] = {}
-        self.twins: dict[tuple[str, int], Call] = {}
+        self.twins: dict[tuple[str, int | None], Call] = {}
 
     def place(self, fragment: ToolCallFragment, verdict: Verdict) -> Call:
         """Record that a fragment belongs where the verdict says; the call takes what it lacked. Returns the call."""
@@ -145,9 +145,8 @@ class CallTable:
         if call is None:
             call = self.last = Call()
         if verdict.is_id_taken and identifier is not None and index is not None:
-            twin = self.by_id[identifier]
-            if twin.index is not None:
-                self.twins.setdefault((identifier, twin.index), twin)
+            twin = self.by_id[identifier]  # it has an index, another one
+            self.twins.setdefault((identifier, twin.index), twin)
             self.twins[identifier, index] = call
         if identifier is not None:
             if call.wire_id is None:
