@@ -160,7 +160,7 @@ def test_refusals_are_texts_of_their_own_kind_and_citations_open_a_text():
     assert [event.kind for event in made if isinstance(event, events.TextStarted)] == ["refusal", "text"]
 
 
-def test_parts_that_come_whole_start_and_end_when_the_answer_ends():
+def test_parts_that_come_whole_start_and_end_when_the_answer_ends_and_calls_at_once():
     made, _, _ = run(
         PartDelta(TextPart("whole")),
         PartDelta(RefusalPart("no")),
@@ -173,13 +173,26 @@ def test_parts_that_come_whole_start_and_end_when_the_answer_ends():
         UsageDelta(Usage(output_tokens=1)),
     )
     assert short(made) == [
+        *("tool_call_started m/4 a add", "tool_call_arguments m/4 {}"),
         *("text_started 0", "text_delta 0 whole", "text_ended 0"),
         *("text_started 1", "text_delta 1 no", "text_ended 1"),
         *("reasoning_started 2", "reasoning_delta 2 hm", "reasoning_ended 2"),
         *("reasoning_started 3", "reasoning_ended 3"),
-        *("tool_call_started m/4 a add", "tool_call_arguments m/4 {}", "tool_call_ended m/4 a add {} True"),
+        "tool_call_ended m/4 a add {} True",
         *("text_started 5", "text_ended 5"),
     ]
+
+
+def test_parts_that_come_whole_under_a_place_that_is_taken_get_a_block_of_their_own():
+    made, message, blocks = run(
+        *(TextDelta("a", 1), RefusalDelta("b", 1), ReasoningDelta("c", 1), ToolCallFragment(arguments="{}", part=1)),
+        *(PartDelta(part, 1) for part in (TextPart("A"), ReasoningPart("C"), RefusalPart("B"))),
+        *(TextDelta("z", 2), PartDelta(TextPart("Z"), 2), PartDelta(ToolCallPart(id="o", name="other"), choice=1)),
+    )
+    assert fold(made) == (message,)
+    assert message.text == "azZ"
+    assert [event.part for event in made if isinstance(event, events.TextStarted) and event.kind == "text"] == [1, 2, 5]
+    assert blocks.call_keys == ("m/1",)
 
 
 def test_other_choices_have_no_blocks():

@@ -95,7 +95,8 @@ def test_the_types_are_those_of_the_table_and_all_have_the_five_common_fields():
     assert sorted(kind.__struct_config__.tag for kind in union) == sorted(TABLE)
     for event in EXAMPLES:
         form = json.loads(encode_event(event))
-        assert form["type"] in TABLE
+        assert form["type"] == event.type
+        assert event.type in TABLE
         assert (form["seq"], form["run_id"], form["round"], form["at"]) == (7, "run", 2, "2026-01-02T03:04:05.000678Z")
 
 
@@ -112,6 +113,7 @@ def test_events_are_frozen_and_hold_no_place_for_the_garbage_collector():
     [
         (b"{", "event"),
         (b"[]", "not an object"),
+        (b'{"type":"error","seq":"x","message":"words"}', "seq"),
         (b'{"type":"tool_output","seq":"x","output":{"type":"hologram"}}', "seq"),
         (b"{}", "type"),
         (b'{"type": "nonsense"}', "nonsense"),

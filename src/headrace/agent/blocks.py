@@ -16,7 +16,7 @@ from headrace.agent import events
 from headrace.agent.events import Event
 from headrace.messages.accumulator import Accumulator
 from headrace.messages.assembly import ordered
-from headrace.messages.deltas import CitationDelta, Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallFragment
+from headrace.messages.deltas import CitationDelta, Delta, PartDelta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallFragment
 from headrace.messages.growing import Choice
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
@@ -62,7 +62,7 @@ class Blocks:
         call_keys: the keys of the message's calls, in its order; known once it has ended.
     """
 
-    __slots__ = ("_accumulator", "_calls", "_reasoning", "_refusals", "_scribe", "_texts", "_waiting", "call_keys", "message_id")
+    __slots__ = ("_accumulator", "_calls", "_free", "_reasoning", "_refusals", "_scribe", "_texts", "_waiting", "call_keys", "message_id")
 
     def __init__(self, message_id: str, scribe: Scribe) -> None:
         """Start without blocks; events go to the scribe."""
@@ -75,6 +75,7 @@ class Blocks:
         self._reasoning: set[int] = set()
         self._calls: set[int] = set()
         self._waiting: dict[int, list[str]] = {}
+        self._free = 0
 
     def feed(self, deltas: Iterable[Delta]) -> None:
         """Take the deltas of a chunk."""
@@ -102,20 +103,28 @@ class Blocks:
 
     def end(self, message: AssistantMessage) -> None:
         """The answer has ended as this message, made from the same deltas: end every block, in the order of the message."""
-        keys: list[str] = []
-        for key, part in zip((one.key for one in ordered(self._choice)), message.parts, strict=True):
+        call_keys: list[str] = []
+        for growing, part in zip(ordered(self._choice), message.parts, strict=True):
+            is_whole = growing.kind == "whole"
             match part:
                 case TextPart():
-                    self._end_text(key, part.text, "text", self._texts)
+                    self._end_text(self._place(growing.key, self._texts, is_whole=is_whole), part.text, "text", self._texts)
                 case RefusalPart():
-                    self._end_text(key, part.text, "refusal", self._refusals)
+                    self._end_text(self._place(growing.key, self._refusals, is_whole=is_whole), part.text, "refusal", self._refusals)
                 case ReasoningPart():
-                    self._end_reasoning(key, part)
+                    self._end_reasoning(self._place(growing.key, self._reasoning, is_whole=is_whole), part)
                 case ToolCallPart():
-                    keys.append(self._end_call(key, part))
+                    call_keys.append(self._end_call(growing.key, part))
                 case _:
                     pass
-        self.call_keys = tuple(keys)
+        self.call_keys = tuple(call_keys)
+
+    def _place(self, key: int, taken: set[int], *, is_whole: bool) -> int:
+        """Return the key of a block; a part that came whole under the key of another one gets one of its own."""
+        if not is_whole or key not in taken:
+            return key
+        self._free = max(self._free, self._choice.next_key) + 1
+        return self._free
 
     # ------------------------------------------------------------------------------------------ one delta each
 
@@ -148,7 +157,13 @@ class Blocks:
     def _fragment(self, delta: ToolCallFragment, key: int) -> None:
         if delta.choice:
             return
-        arguments = dumps_text(delta.arguments) if isinstance(delta.arguments, dict) else delta.arguments
+        self._grow_call(key, dumps_text(delta.arguments) if isinstance(delta.arguments, dict) else delta.arguments)
+
+    def _whole(self, delta: PartDelta, key: int) -> None:
+        if not delta.choice and isinstance(delta.value, ToolCallPart):
+            self._grow_call(key, delta.value.arguments)
+
+    def _grow_call(self, key: int, arguments: str | None) -> None:
         if key in self._calls:
             if arguments:
                 self._scribe.add(events.ToolCallArguments, self._call_key(key), arguments)
@@ -166,9 +181,10 @@ class Blocks:
         RefusalDelta: _refusal,
         ReasoningDelta: _reason,
         ToolCallFragment: _fragment,
+        PartDelta: _whole,
     }
-    # What is missing here comes whole (`PartDelta`), has no event of its own (media, usage, …), or only settles what came before;
-    # whole parts start and end when the answer ends.
+    # What is missing here has no event of its own (media, usage) or only settles what came before. Whole texts and reasoning can be
+    # replaced until the answer ends (`PartDelta`), so they start and end then.
 
     # ------------------------------------------------------------------------------------------ starting and ending
 

@@ -304,6 +304,7 @@ def decode_event(data: bytes | str) -> Event:
 
 
 def _form(event: Event) -> dict[str, JSON]:
+    """Return the form of an event that holds a part of an unknown type."""
     form: dict[str, JSON] = msgspec.to_builtins(event)
     match event:
         case RunStarted():
@@ -314,10 +315,9 @@ def _form(event: Event) -> dict[str, JSON]:
             form["output"] = _part_form(event.output)
         case ToolEnded():
             form["result"] = _part_form(event.result)
-        case SubRun():
-            form["event"] = _form(event.event)
         case _:
-            pass
+            assert isinstance(event, SubRun)
+            form["event"] = _form(event.event)
     return form
 
 
@@ -357,7 +357,7 @@ def _slowly(form: JSON) -> Event:
         inner = _slowly(fields.get("event"))
         outer = msgspec.convert({**fields, "event": msgspec.to_builtins(_STAND_IN)}, type=SubRun)
         return msgspec.structs.replace(outer, event=inner)
-    held = {name: fields[name] for name in _PLAIN if fields.get(name) is not None}
+    held = {name: fields[name] for name in _PLAIN if isinstance(fields.get(name), (dict, list))}
     stand_ins = {name: _PLAIN[name] for name in held}
     if fields.get("type") == "reminder_added":
         stand_ins["message"] = {"role": "user"}

@@ -79,7 +79,7 @@ class _Answer:
         self.message_id: str | None = None
         self.run_id: str | None = None
         self.blocks: dict[tuple[str, str | int], _Block] = {}
-        self.ended_calls: list[str] = []
+        self.ended: list[_Block] = []
 
     def open(self, kind: str, key: int, message_id: str) -> None:
         self.message_id = message_id
@@ -90,10 +90,15 @@ class _Answer:
         block = self.blocks["call", event.call_key] = _Block("call", int(part))
         block.call = event
 
-    def ordered(self) -> list[_Block]:
-        """The blocks by their place; the calls, in the places of calls, as they ended, then as they started."""
+    @property
+    def call_keys(self) -> tuple[str, ...]:
+        """The keys of the calls, in the order of the message."""
+        return tuple(block.call.call_key for block in self.ended if block.call is not None)
+
+    def by_place(self) -> list[_Block]:
+        """The blocks of an answer that did not end, by their place; the calls, in the places of calls, as they ended or started."""
         blocks = sorted(self.blocks.values(), key=lambda block: block.key)
-        ended = [self.blocks["call", key] for key in self.ended_calls]
+        ended = [block for block in self.ended if block.kind == "call"]
         calls = iter(ended + [block for block in blocks if isinstance(block.call, ToolCallStarted)])
         return [next(calls) if block.kind == "call" else block for block in blocks]
 
@@ -127,13 +132,8 @@ class Folder:
                 self._block_of(event).pieces.append(event.text)
             case TextStarted() | ReasoningStarted() | ToolCallStarted():
                 self._open(event)
-            case TextEnded():
-                pass
-            case ReasoningEnded():
-                self._block_of(event).signature = event.signature
-            case ToolCallEnded():
-                self._block_of(event).call = event
-                self._answer.ended_calls.append(event.call_key)
+            case TextEnded() | ReasoningEnded() | ToolCallEnded():
+                self._close(event)
             case AttemptDiscarded():
                 self._answer = _Answer()
             case RoundEnded():
@@ -161,9 +161,17 @@ class Folder:
             case _:
                 assert_never(event)
 
-    def _block_of(self, event: TextDelta | ReasoningDelta | ReasoningEnded | ToolCallArguments | ToolCallEnded) -> _Block:
+    def _close(self, event: TextEnded | ReasoningEnded | ToolCallEnded) -> None:
+        block = self._block_of(event)
+        self._answer.ended.append(block)
+        if isinstance(event, ToolCallEnded):
+            block.call = event
+        elif isinstance(event, ReasoningEnded):
+            block.signature = event.signature
+
+    def _block_of(self, event: TextDelta | TextEnded | ReasoningDelta | ReasoningEnded | ToolCallArguments | ToolCallEnded) -> _Block:
         match event:
-            case TextDelta():
+            case TextDelta() | TextEnded():
                 return self._answer.blocks[event.kind, event.part]
             case ReasoningDelta() | ReasoningEnded():
                 return self._answer.blocks["reasoning", event.part]
@@ -176,8 +184,8 @@ class Folder:
         answer, self._answer = self._answer, _Answer()
         if message is None:
             return
-        self._messages.append(_filled(message, answer.ordered()))
-        self._round = (message.id or "", tuple(answer.ended_calls))
+        self._messages.append(_filled(message, answer.ended))
+        self._round = (message.id or "", answer.call_keys)
 
     def _settle(self) -> None:
         """The round is over: its results are a message."""
@@ -192,7 +200,7 @@ class Folder:
         return [results_message(message_id, results, self._results_at)]
 
     def _broken_off(self) -> list[Message]:
-        blocks = self._answer.ordered()
+        blocks = self._answer.by_place()
         if not blocks:
             return []
         parts = [_part(block) for block in blocks]
@@ -200,7 +208,7 @@ class Folder:
 
 
 def _filled(message: AssistantMessage, blocks: list[_Block]) -> AssistantMessage:
-    """Return the message with what the blocks say in the place of its own texts, reasoning and calls."""
+    """Return the message with what the blocks say, in the order in which they ended, in the place of its own texts, reasoning and calls."""
     by_kind: dict[str, Iterator[_Block]] = {
         kind: iter([block for block in blocks if block.kind == kind]) for kind in ("text", "refusal", "reasoning", "call")
     }
