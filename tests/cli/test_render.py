@@ -165,9 +165,7 @@ async def test_a_whole_run_reads_from_top_to_bottom():
     async with Agent(model, tools=[add]).stream("1 + 2?") as run:
         async for event in run:
             segments += renderer.feed(event)
-    assert plain(segments) == (
-        'A sum.\n\nI add.\n\n→ add {"a":1,"b":2}\n← add 3\n\nIt is 3.\n· 2 rounds · 9 tokens in, 4 out\n'
-    )
+    assert plain(segments) == ('A sum.\n\nI add.\n\n→ add {"a":1,"b":2}\n← add 3\n\nIt is 3.\n· 2 rounds · 9 tokens in, 4 out\n')
 
 
 async def test_a_refusal_of_a_model_is_shown():
