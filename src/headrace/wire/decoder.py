@@ -103,9 +103,13 @@ class Output:
     def _add(self, delta: Delta) -> None:
         if self.is_dead:
             return
+        choices = self.fold.choices
+        count = len(choices)
         try:
             self.fold.add(delta)
         except LimitExceeded as exceeded:
+            if len(choices) > count:
+                choices.popitem()  # opened for the delta that was not taken
             self.exceed(exceeded.which, exceeded.limit)
             return
         self._deltas.append(delta)

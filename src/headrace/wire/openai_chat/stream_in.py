@@ -247,8 +247,10 @@ class ChatDecoder:
         """Parse each line as an event of its own; None if they are not. A last line `[DONE]` ends the stream; where it was cut, it may be anything."""
         lines = [line for line in (line.strip() for line in data.split(b"\n")) if line]
         is_done = lines[-1] == _DONE
+        while lines and lines[-1] == _DONE:
+            lines.pop()
         values: list[JSON] = []
-        for n, line in enumerate(lines[:-1] if is_done else lines):
+        for n, line in enumerate(lines):
             try:
                 values.append(self._parsed(line))
             except JSONError:
