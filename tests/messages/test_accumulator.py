@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import permutations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,19 +233,32 @@ def test_a_call_that_comes_whole_stands_by_itself_and_is_judged_with_the_others(
             PartDelta(whole),
             ToolCallFragment(None, "g", "{}"),
             TextDelta("t"),
-            PartDelta(ToolCallPart(name="h"), 0),
+            PartDelta(ToolCallPart(name="h"), 9),
             Ended(is_terminated=True),
         ]
     )
     message = snapshot.message()
     assert [(call.id, call.name, call.arguments, call.runnable) for call in message.tool_calls] == [
         ("a", "f", '{"x":1}', True),
-        ("call_1", "h", "{}", True),
-        ("call_2", "f", '{"x":1}', True),
-        ("call_3", "g", "{}", True),
+        ("call_1", "f", '{"x":1}', True),
+        ("call_2", "g", "{}", True),
+        ("call_3", "h", "{}", True),
     ]
     assert message.tool_calls[0].provider_data == {"sig": "s"}
     assert message.finish_reason == "tool_calls"
+
+
+def test_a_call_that_comes_whole_replaces_what_came_under_its_key():
+    message = message_of(
+        ToolCallFragment("x", "f", "{", part=2),
+        PartDelta(ToolCallPart(id="y", name="g"), 2),
+        PartDelta(ToolCallPart(id="y", name="g", arguments={"z": 1}), 2),
+        PartDelta(PNG, 2),
+        PartDelta(ToolCallPart(id="w", name="h"), 3),
+        FinishDelta("stop"),
+    )
+    assert [(call.id, call.name, call.arguments) for call in message.tool_calls] == [("y", "g", '{"z":1}'), ("w", "h", "{}")]
+    assert message.parts[1] == PNG
 
 
 def test_a_call_that_comes_whole_without_arguments_waits_for_the_end_that_allows_it():
@@ -385,7 +399,7 @@ def test_the_first_end_counts():
 
 SUBSTANCE = [TextDelta("x"), ReasoningDelta("x"), RefusalDelta("x"), ToolCallFragment("b", "g", "{}"), MediaDelta("image", b"x"), PartDelta(PNG),
              PartDelta(ToolCallPart(name="f")), ToolCallFragment("b", "g", part=5), ToolCallFragment(arguments=" ", index=0),
-             ToolCallFragment(arguments=" ", part=9), PartDelta(PNG, 3), CitationDelta({}, 30)]  # fmt: skip
+             ToolCallFragment(arguments=" ", part=9), PartDelta(PNG, 3), CitationDelta({}, 30), ToolCallSettled(40)]  # fmt: skip
 NO_SUBSTANCE = [TextDelta(""), ReasoningDelta(""), ReasoningDelta(signature="s"), RefusalDelta(""), ToolCallFragment(), UsageDelta(Usage()),
                 MetadataDelta({"a": 1}), LogprobsDelta({}), TokenIdsDelta(completion=(1,)), FinishDelta(""), FinishDelta("null"),
                 CitationDelta({}), MessageStart("x"), WarningDelta(Warning("invalid_utf8"))]  # fmt: skip
@@ -552,7 +566,6 @@ BOUNDS = {
             ToolCallFragment("a", arguments="5"),
             ToolCallFragment("d", "f", "12345"),
             ToolCallFragment("b", arguments={"a": 1}),
-            ToolCallFragment(arguments="345", part=9),
             ToolCallFragment("d", "f", "12345", part=10),
             ToolCallSettled(9, arguments="12345"),
             PartDelta(ToolCallPart(name="f", arguments="12345")),
@@ -565,15 +578,38 @@ BOUNDS = {
 def test_the_delta_that_passes_a_bound_is_not_taken(which):
     bounds, fitting, passing = BOUNDS[which]
     accumulator = Accumulator(bounds=bounds)
-    accumulator.extend(fitting)
+    accumulator.extend([*fitting, FinishDelta("stop")])
     before = accumulator.message()
     for delta in passing:
         with pytest.raises(LimitExceeded) as raised:
             accumulator.add(delta)
         assert raised.value.which == which
         assert accumulator.message() == before
+        if which != "argument_bytes":  # whose sizes count by call
+            with pytest.raises(LimitExceeded):
+                accumulator.add(msgspec.structs.replace(delta, choice=1))
+        assert len(accumulator.messages()) == 1, "nor is a choice opened for it"
     if which != "argument_bytes":
         accumulator.add(fitting[-1])  # what is open already may grow
+
+
+def test_more_arguments_of_a_numbered_part_pass_a_bound_too():
+    accumulator = Accumulator(bounds=Bounds(max_argument_bytes=4))
+    accumulator.add(ToolCallFragment("c", "h", "12", part=9))
+    with pytest.raises(LimitExceeded, match="more than 4 argument_bytes"):
+        accumulator.add(ToolCallFragment(arguments="345", part=9))
+    with pytest.raises(LimitExceeded):
+        accumulator.add(ToolCallFragment("c", arguments="345", part=9))
+    assert accumulator.message().tool_calls[0].arguments == "12"
+
+
+def test_a_choice_of_which_something_is_known_stays_when_a_bound_is_passed():
+    accumulator = Accumulator(bounds=Bounds(max_parts=0))
+    accumulator.extend([LogprobsDelta({}, 1), TokenIdsDelta(prompt=(), choice=2), TokenIdsDelta(choice=3), ToolCallFragment(choice=3)])
+    for choice in (1, 2, 3):
+        with pytest.raises(LimitExceeded):
+            accumulator.add(TextDelta("x", choice=choice))
+    assert sorted(accumulator.choices) == [1, 2]
 
 
 def test_every_order_of_three_keyed_texts_gives_one_message():

@@ -145,7 +145,13 @@ class Accumulator:
         Raises:
             LimitExceeded: a bound was passed; the delta was not taken.
         """
-        return self._HANDLERS[type(delta)](self, delta)
+        try:
+            return self._HANDLERS[type(delta)](self, delta)
+        except LimitExceeded:
+            index = getattr(delta, "choice", 0)
+            if index in self.choices and self.choices[index].is_untouched:  # opened for this delta
+                del self.choices[index]
+            raise
 
     def choice(self, index: int) -> Choice:
         """Return what has come for one choice, opening it if need be."""
@@ -179,16 +185,17 @@ class Accumulator:
 
     def _place(self, choice: Choice, kind: str, part: int | None) -> Growing:
         """Return the part that a content delta belongs to."""
-        if choice.has_finished:
-            choice.note_early_finish()
+        found = None
         if part is not None:
             found = choice.by_key.get((kind, part))
-            if found is not None:
-                return found
         elif choice.last is not None and choice.last.kind == kind:
             choice.reopen()
-            return choice.last
-        return self._open(choice, kind, part)
+            found = choice.last
+        if found is None:
+            found = self._open(choice, kind, part)
+        if choice.has_finished:
+            choice.note_early_finish()
+        return found
 
     def _open(self, choice: Choice, kind: str, part: int | None) -> Growing:
         """Open a part, if there may be one more."""
@@ -230,9 +237,9 @@ class Accumulator:
         return part.key
 
     def _fragment(self, delta: ToolCallFragment) -> int:
-        choice = self.choice(delta.choice)
         if is_nothing(delta):
-            return self._only_data(choice, delta)
+            return self._only_data(delta)
+        choice = self.choice(delta.choice)
         if delta.part is not None:
             return self._fragment_of_part(choice, delta, delta.part).key
         verdict = which_call(delta, choice.calls)
@@ -242,8 +249,8 @@ class Accumulator:
         else:
             self._check_size(verdict.call, delta.arguments)
             part = choice.part_of_call(verdict.call)
-            if choice.has_finished:
-                choice.note_early_finish()
+        if choice.has_finished:
+            choice.note_early_finish()
         call = part.call = choice.calls.place(delta, verdict)
         if verdict.call is None:
             choice.call_parts[call] = part
@@ -252,9 +259,10 @@ class Accumulator:
         choice.grow_call(part, call, delta)
         return part.key
 
-    def _only_data(self, choice: Choice, delta: ToolCallFragment) -> int:
+    def _only_data(self, delta: ToolCallFragment) -> int:
         """Let opaque data that comes alone join the call that it belongs to; it opens none."""
-        if not delta.provider_data:
+        choice = self.choices.get(delta.choice)
+        if choice is None or not delta.provider_data:
             return _NO_PART
         if delta.part is not None:
             part = choice.by_key.get(("tool_call", delta.part))
@@ -271,7 +279,7 @@ class Accumulator:
         self._check_size(part.call if part is not None else None, delta.arguments)
         if part is None:
             part = self._open_call(choice, key)
-        elif choice.has_finished:
+        if choice.has_finished:
             choice.note_early_finish()
         call = part.own_call()
         call.id = call.wire_id = call.id or delta.id or None
@@ -284,8 +292,6 @@ class Accumulator:
         limit = self._bounds.max_tool_calls
         if limit is not None and self._calls >= limit:
             raise LimitExceeded("tool_calls", limit)
-        if choice.has_finished:
-            choice.note_early_finish()
         part = self._open(choice, "tool_call", key)
         self._calls += 1
         return part
@@ -304,6 +310,8 @@ class Accumulator:
         self._check_size(None, delta.arguments)
         if part is None:
             part = self._open_call(choice, delta.part)
+            if choice.has_finished:
+                choice.note_early_finish()
         call = part.own_call()
         call.id = call.wire_id = call.id or delta.id or None
         call.body.fill(delta.arguments or "")
@@ -325,31 +333,18 @@ class Accumulator:
         return part.key
 
     def _part(self, delta: PartDelta) -> int:
-        choice = self.choice(delta.choice)
-        if isinstance(delta.value, ToolCallPart):
-            part = self._whole_call(choice, delta.value, delta.part)
-        else:
-            if choice.has_finished:
-                choice.note_early_finish()
-            found = None if delta.part is None else choice.by_key.get(("whole", delta.part))
-            part = found or self._open(choice, "whole", delta.part)
-            part.whole = delta.value
+        choice, value = self.choice(delta.choice), delta.value
+        kind = "tool_call" if isinstance(value, ToolCallPart) else "whole"
+        part = None if delta.part is None else choice.by_key.get((kind, delta.part))
+        if isinstance(value, ToolCallPart):
+            self._check_size(None, value.arguments)
+        if part is None:
+            part = self._open_call(choice, delta.part) if kind == "tool_call" else self._open(choice, kind, delta.part)
+        if choice.has_finished:
+            choice.note_early_finish()
+        part.fill(value)
         choice.close()
         return part.key
-
-    def _whole_call(self, choice: Choice, value: ToolCallPart, key: int | None) -> Growing:
-        """Take a call that stands by itself; whether it may be run is judged with all the others."""
-        self._check_size(None, value.arguments)
-        part = self._open_call(choice, key)
-        call = part.own_call()
-        call.id = call.wire_id = value.id or None
-        call.index, call.kind, call.is_id_optional = value.index, value.kind, value.id_made_up
-        call.grow_name(value.name)
-        if value.arguments:
-            call.body.add(value.arguments)
-        part.provider_data.update(value.provider_data)
-        part.is_settled = True
-        return part
 
     def _citation(self, delta: CitationDelta) -> int:
         choice = self.choice(delta.choice)
@@ -384,6 +379,8 @@ class Accumulator:
         return _NO_PART
 
     def _token_ids(self, delta: TokenIdsDelta) -> int:
+        if delta.prompt is None and delta.completion is None:
+            return _NO_PART
         choice = self.choice(delta.choice)
         if delta.prompt is not None and not choice.prompt_ids:
             choice.prompt_ids = delta.prompt

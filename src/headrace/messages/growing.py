@@ -11,7 +11,7 @@ from typing import Any
 from headrace.messages.deltas import MediaDelta, MessageStart, MetadataDelta, ToolCallFragment, ToolResultDelta
 from headrace.messages.finish import FinishReason
 from headrace.messages.identity import Call, CallTable
-from headrace.messages.parts import MediaKind, Part, ResultState
+from headrace.messages.parts import MediaKind, Part, ResultState, ToolCallPart
 from headrace.messages.usage import Usage
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 
@@ -59,6 +59,20 @@ class Growing:
             self.call = Call()
         return self.call
 
+    def fill(self, value: Part) -> None:
+        """Hold a whole part. A call among them is a call like the others: whether it may be run is judged with them, at the end."""
+        if not isinstance(value, ToolCallPart):
+            self.whole = value
+            return
+        self.is_settled = True
+        self.call = call = Call()
+        call.id = call.wire_id = value.id or None
+        call.index, call.kind, call.is_id_optional = value.index, value.kind, value.id_made_up
+        call.grow_name(value.name)
+        if value.arguments:
+            call.body.add(value.arguments)
+        self.provider_data = dict(value.provider_data)
+
     def is_same_media(self, delta: MediaDelta) -> bool:
         """Return whether a piece without a key continues this medium: of the same kind, and no other id."""
         return self.media_kind == delta.kind and not (delta.id and self.media_id and delta.id != self.media_id)
@@ -100,6 +114,12 @@ class Choice:
         self.parsed: list[Any] = []
         self.metadata: list[MetadataDelta] = []
         self.warnings: list[Warning] = []
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has come for this choice."""
+        lists = (self.parts, self.words, self.warnings, self.metadata, self.parsed, self.logprobs, self.completion_ids)
+        return self.prompt_ids is None and not any(lists)
 
     def open(self, kind: str, key: int | None) -> Growing:
         """Open a part: under its key, or at the end."""
