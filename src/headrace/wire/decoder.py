@@ -6,7 +6,7 @@ event added. `Output` gathers the deltas of one event and feeds the fold as it g
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from headrace._json import has_lone_surrogate
 from headrace.messages.accumulator import Accumulator, LimitExceeded
@@ -14,6 +14,7 @@ from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import (
     Delta,
     Ended,
+    FinishDelta,
     MediaDelta,
     PartDelta,
     ReasoningDelta,
@@ -30,8 +31,8 @@ from headrace.wire.options import NO_OPTIONS as NO_OPTIONS  # noqa: PLC0414 - sa
 from headrace.wire.options import DecodeOptions as DecodeOptions  # noqa: PLC0414
 from headrace.wire.text_filters import Halves, Kind, TextFilter
 
-_PART_ENDS: Final[frozenset[type[Any]]] = frozenset({ToolCallFragment, PartDelta, MediaDelta})
-"""Deltas that open another part, so that text which was held back has to come before them."""
+_PART_ENDS: Final = (ToolCallFragment, PartDelta, MediaDelta, FinishDelta)
+"""Deltas that open another part or end the choice, so that text which was held back has to come before them."""
 
 
 class WireDecoder(Protocol):
@@ -96,8 +97,10 @@ class Output:
 
     def add(self, delta: Delta) -> None:
         """Take a delta of the event at hand; past a limit the stream is dead."""
-        if self._filters and type(delta) in _PART_ENDS:
-            self._release(delta.choice)  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType] - all of these have one
+        if self.is_holding and isinstance(delta, _PART_ENDS):
+            self._release(delta.choice)
+            if isinstance(delta, FinishDelta):
+                self._release_arguments(delta.choice)
         self._add(delta)
 
     def _add(self, delta: Delta) -> None:
@@ -175,14 +178,18 @@ class Output:
             for kind, text in found.release(self.warn_once, is_cut=is_cut):
                 self._put(kind, text, choice)
         self._filters.clear()
-        for (choice, call), halves in self._argument_halves.items():
-            lone = halves.release()
+        for choice in sorted({at for at, _ in self._argument_halves}):
+            self._release_arguments(choice, is_cut=is_cut)
+        self._argument_halves.clear()
+
+    def _release_arguments(self, choice: int, *, is_cut: bool = False) -> None:
+        for (at, call), halves in self._argument_halves.items():
+            lone = halves.release() if at == choice else ""
             if lone:
                 self.warn_once("invalid_utf8", choice=choice)
             if lone and not is_cut:
                 index, identifier = (None, call) if isinstance(call, str) else (call, None)
                 self._add(ToolCallFragment(identifier, arguments=lone, index=index, choice=choice, event=self.events, offset=self.offset))
-        self._argument_halves.clear()
 
     # ------------------------------------------------------------------------------------------ what is said
 
