@@ -115,6 +115,7 @@ def test_user_and_system_chunks():
 
 
 def test_text_of_choice_0_alone_and_of_whole_parts_too():
+    assert AssistantMessageChunk("a").text == "a"
     assert AssistantMessageChunk.from_deltas([TextDelta("x", choice=1)]).text == ""
     mixed = AssistantMessageChunk.from_deltas([TextDelta("b", 1), TextDelta("a", 0), TextDelta("x", choice=1)])
     assert mixed.text == mixed.to_message().text == "ab"
@@ -257,3 +258,11 @@ def test_threads_that_add_to_one_chunk_do_not_meet():
 
 def test_chunks_are_frozen_structs_that_the_garbage_collector_need_not_visit():
     assert all(issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen and not kind.__struct_config__.gc for kind in EVERY_CLASS)
+
+
+def test_a_class_that_somebody_derives_adds_up_to_itself():
+    class Mine(AssistantMessageChunk, frozen=True, gc=False, eq=False):
+        pass
+
+    total = Mine("a") + Mine("b") + MessageChunk()
+    assert (type(total), total.text) == (Mine, "ab")

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
-import msgspec
-
 from headrace._json import dumps_text
 from headrace.messages.assembly import Ending, assemble_assistant, assemble_tool
+from headrace.messages.bounds import Bounds, LimitExceeded, check
 from headrace.messages.deltas import (
     CitationDelta,
     Delta,
@@ -41,34 +40,10 @@ from headrace.messages.identity import Call, is_nothing, which_call
 from headrace.messages.message import AssistantMessage, ToolMessage
 from headrace.messages.parts import ToolCallPart
 
+__all__ = ["Accumulator", "Bounds", "LimitExceeded", "NewId"]
+
 NewId = Callable[[], str]
 _NO_PART: Final = -1
-
-
-class LimitExceeded(Exception):  # noqa: N818 - not an error of the caller: the decoder turns it into the stream's error
-    """A bound was passed; the delta that passed it was not taken."""
-
-    def __init__(self, which: str, limit: int) -> None:
-        """Name the limit."""
-        super().__init__(f"more than {limit} {which}")
-        self.which = which
-        self.limit = limit
-
-
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What one message may hold; None means no bound.
-
-    Attributes:
-        max_parts: parts over all choices.
-        max_tool_calls: tool calls over all choices.
-        max_argument_bytes: arguments of one call, in characters of the raw text.
-    """
-
-    max_parts: int | None = None
-    max_tool_calls: int | None = None
-    max_argument_bytes: int | None = None
-
-
 _UNBOUNDED: Final = Bounds()
 
 
@@ -199,9 +174,7 @@ class Accumulator:
 
     def _open(self, choice: Choice, kind: str, part: int | None) -> Growing:
         """Open a part, if there may be one more."""
-        limit = self._bounds.max_parts
-        if limit is not None and self._parts >= limit:
-            raise LimitExceeded("parts", limit)
+        check("parts", self._parts + 1, self._bounds.max_parts)
         self._parts += 1
         return choice.open(kind, part)
 
@@ -289,20 +262,16 @@ class Accumulator:
         return part
 
     def _open_call(self, choice: Choice, key: int | None) -> Growing:
-        limit = self._bounds.max_tool_calls
-        if limit is not None and self._calls >= limit:
-            raise LimitExceeded("tool_calls", limit)
+        check("tool_calls", self._calls + 1, self._bounds.max_tool_calls)
         part = self._open(choice, "tool_call", key)
         self._calls += 1
         return part
 
     def _check_size(self, call: Call | None, arguments: str | dict[str, Any] | None) -> None:
         limit = self._bounds.max_argument_bytes
-        if limit is None or not arguments:
-            return
-        size = len(arguments) if isinstance(arguments, str) else len(dumps_text(arguments))
-        if size + (call.body.size if call is not None else 0) > limit:
-            raise LimitExceeded("argument_bytes", limit)
+        if limit is not None and arguments:
+            size = len(arguments) if isinstance(arguments, str) else len(dumps_text(arguments))
+            check("argument_bytes", size + (call.body.size if call is not None else 0), limit)
 
     def _settled(self, delta: ToolCallSettled) -> int:
         choice = self.choice(delta.choice)

@@ -10,11 +10,9 @@ A sum keeps its deltas in a shared buffer that only grows; a chunk is a prefix o
 from __future__ import annotations
 
 import copy
-import inspect
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, Unpack, cast
 
 import msgspec
 
@@ -33,9 +31,7 @@ from headrace.messages.usage import Usage
 from headrace.messages.value_merge import merge_all
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 
-T = TypeVar("T")
-_CALLED: Final = re.compile(r"^\w+\(\) ")
-_QUOTED: Final = re.compile(r"'(\w+)'$")
+_MAKE: Final[dict[type[Any], Any]] = {}
 
 
 class _Buffer(list[Delta]):
@@ -48,31 +44,7 @@ class _Buffer(list[Delta]):
         self.owner = threading.get_ident()
 
 
-class ChunkMeta(msgspec.StructMeta):
-    """Gives chunks the constructor that people call; decoders make theirs from deltas."""
-
-    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:  # noqa: N805 - a metaclass, which ruff cannot see
-        """Make a chunk from what a person wrote.
-
-        Raises:
-            UsageError: an argument is missing, unknown or wrong; the error names it.
-        """
-        kind: Any = cls
-        try:
-            deltas = kind._MAKE_DELTAS(*args, **fields)
-        except TypeError as error:  # of the call itself: what is in the arguments is checked, and raises `UsageError`
-            what = _CALLED.sub("", str(error))
-            named = _QUOTED.search(what)
-            raise UsageTypeError(f"{cls.__name__} {what}", argument=named[1] if named else cls.__name__) from error
-        return cast("T", kind.from_deltas(deltas))
-
-    @property
-    def __signature__(cls) -> inspect.Signature:  # noqa: N805 - a metaclass, which ruff cannot see
-        """What the class takes, for `help()` and its like."""
-        return inspect.signature(cast("type[MessageChunk]", cls)._MAKE_DELTAS)
-
-
-class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=ChunkMeta):
+class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=handmade.ChunkMeta):
     """A piece of a message; the base of the four classes, and as `MessageChunk()` the identity of `+`."""
 
     _items: Sequence[Delta]
@@ -82,10 +54,14 @@ class MessageChunk(msgspec.Struct, frozen=True, gc=False, eq=False, metaclass=Ch
     _ROLE: ClassVar[Role | None] = None
     _MAKE_DELTAS: ClassVar[Callable[..., list[Delta]]] = staticmethod(handmade.no_deltas)
 
-    if TYPE_CHECKING:  # what `ChunkMeta` takes
+    if TYPE_CHECKING:  # what its metaclass takes
 
         def __init__(self) -> None:
             """Make the identity."""
+
+    def __init_subclass__(cls) -> None:
+        """Remember the bare constructor, which takes the stored fields and costs a third of the friendly one."""
+        _MAKE[cls] = msgspec.StructMeta.__call__.__get__(cls)
 
     @classmethod
     def from_deltas(cls, deltas: Iterable[Delta], *, is_from_wire: bool = False) -> Self:
@@ -232,7 +208,7 @@ class AssistantMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     _ROLE = "assistant"
     _MAKE_DELTAS = staticmethod(handmade.assistant_deltas)
 
-    if TYPE_CHECKING:  # what `ChunkMeta` takes
+    if TYPE_CHECKING:  # what its metaclass takes
 
         def __init__(
             self,
@@ -336,7 +312,7 @@ class ToolMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     _ROLE = "tool"
     _MAKE_DELTAS = staticmethod(handmade.tool_deltas)
 
-    if TYPE_CHECKING:  # what `ChunkMeta` takes
+    if TYPE_CHECKING:  # what its metaclass takes
 
         def __init__(
             self,
@@ -371,16 +347,9 @@ class UserMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     _ROLE = "user"
     _MAKE_DELTAS = staticmethod(handmade.user_deltas)
 
-    if TYPE_CHECKING:  # what `ChunkMeta` takes
+    if TYPE_CHECKING:  # what its metaclass takes
 
-        def __init__(
-            self,
-            content: Content = None,
-            *,
-            name: str | None = None,
-            metadata: Mapping[str, Any] | None = None,
-            snapshot_keys: Iterable[str] = (),
-        ) -> None:
+        def __init__(self, content: Content = None, **fields: Unpack[handmade.PlainFields]) -> None:
             """Take the content, and the rest by keyword."""
 
     def to_message(self, new_id: NewId | None = None) -> UserMessage:  # noqa: ARG002 - no ids to make
@@ -397,16 +366,9 @@ class SystemMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
     _ROLE = "system"
     _MAKE_DELTAS = staticmethod(handmade.system_deltas)
 
-    if TYPE_CHECKING:  # what `ChunkMeta` takes
+    if TYPE_CHECKING:  # what its metaclass takes
 
-        def __init__(
-            self,
-            content: Content = None,
-            *,
-            name: str | None = None,
-            metadata: Mapping[str, Any] | None = None,
-            snapshot_keys: Iterable[str] = (),
-        ) -> None:
+        def __init__(self, content: Content = None, **fields: Unpack[handmade.PlainFields]) -> None:
             """Take the content, and the rest by keyword."""
 
     def to_message(self, new_id: NewId | None = None) -> SystemMessage:  # noqa: ARG002 - no ids to make
@@ -417,11 +379,7 @@ class SystemMessageChunk(MessageChunk, frozen=True, gc=False, eq=False):
         return SystemMessage.assemble(assemble_content(choice), id=head.id, name=head.name, created_at=head.created_at, metadata=metadata)
 
 
-_MAKE: Final[dict[type[MessageChunk], Any]] = {
-    kind: msgspec.StructMeta.__call__.__get__(kind)
-    for kind in (MessageChunk, AssistantMessageChunk, ToolMessageChunk, UserMessageChunk, SystemMessageChunk)
-}
-"""The bare constructor of each class; it takes the stored fields and costs a third of the friendly one."""
+_MAKE[MessageChunk] = msgspec.StructMeta.__call__.__get__(MessageChunk)
 make_assistant_chunk = _MAKE[AssistantMessageChunk]
 """`make_assistant_chunk(items, size, is_from_wire)`: for decoders, which make one per event."""
 

@@ -7,13 +7,15 @@ so what is in a chunk can be folded later without a surprise, and nothing outsid
 from __future__ import annotations
 
 import copy
+import inspect
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, cast, get_args
+from typing import Any, Final, TypedDict, TypeVar, cast, get_args
 
 import msgspec
 
 from headrace._json import JSON, freeze
-from headrace.errors import UsageError
+from headrace.errors import UsageError, UsageTypeError
 from headrace.messages.checked import convert_checked
 from headrace.messages.deltas import (
     Delta,
@@ -34,6 +36,43 @@ from headrace.messages.deltas import (
 from headrace.messages.message import AssistantMessage, Message, SystemMessage, UserMessage
 from headrace.messages.parts import ProviderToolPart, ResultState, ToolCallPart, ToolResultPart, parts_of
 from headrace.messages.usage import Usage
+
+T = TypeVar("T")
+_CALLED: Final = re.compile(r"^\w+\(\) ")
+_QUOTED: Final = re.compile(r"'(\w+)'$")
+
+
+class ChunkMeta(msgspec.StructMeta):
+    """Gives chunks the constructor that people call; decoders make theirs from deltas."""
+
+    def __call__(cls: type[T], *args: Any, **fields: Any) -> T:  # noqa: N805 - a metaclass, which ruff cannot see
+        """Make a chunk from what a person wrote.
+
+        Raises:
+            UsageError: an argument is missing, unknown or wrong; the error names it.
+        """
+        kind: Any = cls
+        try:
+            deltas = kind._MAKE_DELTAS(*args, **fields)
+        except TypeError as error:  # of the call itself: what is in the arguments is checked, and raises `UsageError`
+            what = _CALLED.sub("", str(error))
+            named = _QUOTED.search(what)
+            raise UsageTypeError(f"{cls.__name__} {what}", argument=named[1] if named else cls.__name__) from error
+        return cast("T", kind.from_deltas(deltas))
+
+    @property
+    def __signature__(cls) -> inspect.Signature:  # noqa: N805 - a metaclass, which ruff cannot see
+        """What the class takes, for `help()` and its like."""
+        kind: Any = cls
+        return inspect.signature(kind._MAKE_DELTAS)
+
+
+class PlainFields(TypedDict, total=False):
+    """What the chunks of users and systems take by keyword."""
+
+    name: str | None
+    metadata: Mapping[str, Any] | None
+    snapshot_keys: Iterable[str]
 
 
 def no_deltas() -> list[Delta]:
