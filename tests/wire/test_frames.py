@@ -146,6 +146,16 @@ def test_plain_events_come_as_one_batch_that_knows_where_each_begins():
     assert batch.offset_of(2, known=1, at=11) == batch.offset_of(2) == 19
 
 
+@pytest.mark.parametrize("cut", [b"da", b"data: a", b"data: a\n", b"event: x\ndata: a\n", b"event: x\nda"])
+def test_behind_an_event_whose_first_lines_had_come_the_rest_is_a_batch_again(cut):
+    body = (b"event: x\n" if cut.startswith(b"e") else b"") + b"data: a\n\n" + b"data: b\n\n" * 9
+    framer = SSE(max_event_bytes=NO_LIMIT)
+    frames = framer.feed(cut) + framer.feed(body[len(cut) :])
+    assert isinstance(frames[-1], Batch)
+    assert len(frames[-1].datas) >= 9
+    assert expanded(frames) == slow_reference(body)
+
+
 def test_a_framer_that_starts_inside_a_body_counts_from_there():
     framer = SSE(max_event_bytes=NO_LIMIT, offset=3)
     assert expanded(framer.feed(b"data: a\n\ndata: b\r\n\r\n") + framer.close()) == [Frame(b"a", 3), Frame(b"b", 12)]

@@ -118,8 +118,24 @@ class SSE:
         start = len(self._held)
         if start:
             data = self._with_held(data)
+        if self._start < 0:
+            return self._feed_events(data, start)
+        end = self._end_of_event(data, start)
+        frames = self._feed_lines(data[:end])
+        return frames if self.exceeded or end == len(data) else frames + self._feed_events(data[end:], 0)
+
+    @staticmethod
+    def _end_of_event(data: bytes, start: int) -> int:
+        """Return where the event ends whose first lines have come: behind its blank line, or with the data."""
+        if data.startswith(b"\n"):
+            return 1
+        at = data.find(b"\n\n", max(0, start - 1))
+        return len(data) if at < 0 else at + 2
+
+    def _feed_events(self, data: bytes, start: int) -> list[Frame | Batch]:
+        """Read bytes that begin with an event; up to `start` there is no end of a line."""
         cut = data.rfind(b"\n\n", max(0, start - 1))
-        if self._start >= 0 or cut < 0 or not data.startswith(b"data: "):
+        if cut < 0 or not data.startswith(b"data: "):
             return self._feed_lines(data)
         datas = data[6:cut].split(_SEPARATOR)
         if data.count(b"\n", 0, cut) != 2 * (len(datas) - 1) or cut > self._max:  # not each event is one data line
