@@ -98,12 +98,18 @@ class Terminal:
 
     async def until(self, words):
         """Wait until the program shows these words after what was waited for before."""
-        async with asyncio.timeout(PATIENCE_S):
-            while (at := self.shown.find(words, self._mark)) < 0:
-                assert self.process.returncode is None, f"it ended without showing {words!r}:\n{self.shown}"
-                self._news.clear()
-                await self._news.wait()
+        try:
+            at = await asyncio.wait_for(self._find(words), PATIENCE_S)
+        except TimeoutError:
+            pytest.fail(f"{words!r} was not shown; shown was:\n{self.shown[self._mark :]}")
         self._mark = at + len(words)
+
+    async def _find(self, words):
+        while (at := self.shown.find(words, self._mark)) < 0:
+            assert self.process.returncode is None, f"it ended without showing {words!r}:\n{self.shown}"
+            self._news.clear()
+            await self._news.wait()
+        return at
 
     def type(self, text):
         os.write(self._master, text.encode())

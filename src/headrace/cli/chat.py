@@ -11,7 +11,7 @@ import sys
 from headrace import _sync
 from headrace.cli.conversation import Conversation, obey
 from headrace.cli.exits import DONE, FAILED, INTERRUPTED
-from headrace.cli.reader import PromptReader, Reader, reader_of_terminal
+from headrace.cli.reader import Reader, reader_of_terminal
 from headrace.cli.run import shower, tell, watch
 from headrace.cli.screen import Screen, screen_of
 from headrace.cli.segments import Segment
@@ -31,15 +31,14 @@ def chat_command(choices: Choices) -> int:
 async def _chat(choices: Choices) -> int:
     conversation = Conversation(choices)
     reader, screen = reader_of_terminal(), screen_of(sys.stdout)
-    is_prompt = isinstance(reader, PromptReader)
-    if is_prompt:
+    if reader.is_prompt:
         screen.write(_greeting(conversation))
     try:
         code = await _talk(conversation, reader, screen)
     finally:
         await conversation.aclose()
     # At a prompt a person saw what failed; a script sees the status alone.
-    return DONE if is_prompt and code == FAILED else code
+    return DONE if reader.is_prompt and code == FAILED else code
 
 
 async def _talk(conversation: Conversation, reader: Reader, screen: Screen) -> int:
@@ -48,6 +47,8 @@ async def _talk(conversation: Conversation, reader: Reader, screen: Screen) -> i
         try:
             entry = await reader.read()
         except KeyboardInterrupt:
+            if not reader.is_prompt:
+                raise
             if was_interrupted:
                 return code
             was_interrupted = True
@@ -59,7 +60,7 @@ async def _talk(conversation: Conversation, reader: Reader, screen: Screen) -> i
         if not entry.strip():
             continue
         try:
-            if await _take(conversation, entry, screen) == INTERRUPTED and not isinstance(reader, PromptReader):
+            if await _take(conversation, entry, screen) == INTERRUPTED and not reader.is_prompt:
                 return INTERRUPTED
         except HeadraceError as error:
             tell(error)

@@ -18,11 +18,17 @@ from headrace.errors import MissingExtraError
 
 PROMPT: Final = "> "
 MORE: Final = ". "
+_DUMB: Final = ("dumb", "unknown")
 _STATE_VARIABLE: Final = "HEADRACE_STATE"
 
 
 class Reader(Protocol):
     """Gives entries."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a person types them."""
+        ...
 
     async def read(self) -> str | None:
         """Return the next entry, or None at the end."""
@@ -30,7 +36,15 @@ class Reader(Protocol):
 
 
 class LineReader:
-    """Reads lines of a pipe or file; a line that ends with a backslash goes on in the next one."""
+    """Reads lines of a pipe, a file or a terminal that can do no more; a line that ends with a backslash goes on in the next one.
+
+    Attributes:
+        is_prompt: whether to ask for each line.
+    """
+
+    def __init__(self, *, is_prompt: bool = False) -> None:
+        """Read standard input."""
+        self.is_prompt = is_prompt
 
     async def read(self) -> str | None:
         """Return the next entry."""
@@ -38,6 +52,8 @@ class LineReader:
         while True:
             # Nothing else is going on between two runs, so the loop may stand still; a thread could not be stopped while it reads.
             with plainly_interruptible():
+                if self.is_prompt:
+                    print(MORE if lines else PROMPT, end="", flush=True)
                 line = sys.stdin.readline()
             if not line:
                 return "\n".join(lines) if lines else None
@@ -53,6 +69,8 @@ class PromptReader:
     Enter sends; Esc Enter, and Enter after a backslash, begin a new line; what is pasted keeps its lines.
     """
 
+    is_prompt = True
+
     def __init__(self, session: Any) -> None:
         """Read with this `prompt_toolkit.PromptSession`."""
         self._session = session
@@ -67,9 +85,15 @@ class PromptReader:
 
 
 def reader_of_terminal() -> Reader:
-    """Return the reader that fits: a prompt if both ends are a terminal, else lines."""
+    """Return the reader that fits: a prompt if both ends are a terminal, else lines.
+
+    Raises:
+        MissingExtraError: the extra `cli` is not installed.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return LineReader()
+    if os.environ.get("TERM", "").lower() in _DUMB:
+        return LineReader(is_prompt=True)
     try:
         from prompt_toolkit import PromptSession  # noqa: PLC0415 - an extra
     except ImportError as error:
