@@ -8,6 +8,7 @@ draw them. No font is fetched by the picture.
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -51,7 +52,7 @@ def chosen(text: str) -> str:
 
 def main() -> None:
     """Draw."""
-    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w", encoding="utf-8"), force_terminal=True)  # noqa: SIM115 - the console's sink
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(chosen(recorded())))
     from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - only the drawing needs it
 
