@@ -49,7 +49,7 @@ class DeltaBase(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_f
 
     @property
     def type(self) -> str:
-        """Which delta it is, as in JSON: `text`, `tool_call`, …"""
+        """Which delta it is, as in JSON: `text` or `tool_call`."""
         return str(self.__struct_config__.tag)
 
 
