@@ -17,21 +17,15 @@ from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.summary import summary_of
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
-from headrace.wire.body import Body
-from headrace.wire.decoder import WireDecoder
 from headrace.wire.error_in import MAX_ERROR_BODY, http_error
 from headrace.wire.limits import Limits
-from headrace.wire.openai_chat.stream_in import ChatDecoder
 from headrace.wire.options import DecodeOptions
+from headrace.wire.protocols import WIRES, Wire
 
 NewId: TypeAlias = Callable[[], str]
-_DECODERS: Final[dict[str, Callable[..., WireDecoder]]] = {"openai-chat": ChatDecoder}
-PROTOCOLS: Final = (
-    *("openai-chat", "openai-responses", "anthropic-messages", "gemini", "gemini-interactions"),
-    *("bedrock-converse", "bedrock-invoke", "cohere-v2", "dashscope", "ollama"),
-)
-"""Every protocol's name; the decoders that exist today are `SUPPORTED`."""
-SUPPORTED: Final = tuple(_DECODERS)
+PROTOCOLS: Final = tuple(WIRES)
+"""Every protocol's name; those that can be decoded today are `SUPPORTED`."""
+SUPPORTED: Final = tuple(wire.name for wire in WIRES.values() if wire.decoder)
 _FIRST_ERROR: Final = 400
 _BYTES: Final = (bytes, bytearray, memoryview)
 
@@ -99,10 +93,10 @@ class StreamDecoder:
         Raises:
             UsageError: an argument is unknown or does not fit.
         """
-        make = _decoder(protocol)
+        wire = _wire(protocol)
         self._limits = Limits.of(limits)
-        self._decoder = make(limits=self._limits, options=DecodeOptions.of(options), provider=_name("provider", provider))
-        self._body = Body(max_event_bytes=self._limits.max_event_bytes)
+        self._decoder = wire.make_decoder()(limits=self._limits, options=DecodeOptions.of(options), provider=_name("provider", provider))
+        self._body = wire.make_framer(self._limits.max_event_bytes)
         self._content_type = _name("content_type", content_type) or ""
         if type(status) is not int:
             raise UsageError(f"status is {status!r}, no whole number", argument="status")
@@ -278,13 +272,13 @@ def _pieces(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
     return body
 
 
-def _decoder(protocol: str) -> Callable[..., WireDecoder]:
-    make = _DECODERS.get(protocol) if isinstance(protocol, str) else None
-    if make is not None:
-        return make
-    if protocol in PROTOCOLS:
+def _wire(protocol: str) -> Wire:
+    wire = WIRES.get(protocol) if isinstance(protocol, str) else None
+    if wire is None:
+        raise UsageError(f"there is no protocol {protocol!r}; the protocols are {', '.join(PROTOCOLS)}", argument="protocol")
+    if not wire.decoder:
         raise UnsupportedError(f"protocol {protocol!r} has no decoder yet; there is one for {', '.join(SUPPORTED)}", argument="protocol")
-    raise UsageError(f"there is no protocol {protocol!r}; the protocols are {', '.join(PROTOCOLS)}", argument="protocol")
+    return wire
 
 
 def _name(argument: str, value: object) -> str | None:

@@ -11,7 +11,7 @@ import ssl
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from headrace.decoding import StreamDecoder
 from headrace.errors import ConfigError
@@ -31,15 +31,9 @@ from headrace.providers.secret import Secret
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.limits import Limits
-from headrace.wire.openai_chat.request_out import encode_request as encode_openai_chat
 from headrace.wire.profile import Profile
+from headrace.wire.protocols import WIRES
 
-
-class _Encode(Protocol):
-    def __call__(self, request: Request, profile: Profile, *, cache: EncodingCache | None) -> EncodedRequest: ...
-
-
-_ENCODERS: Final[dict[str, _Encode]] = {"openai-chat": encode_openai_chat}
 _DEFAULT_RETRY: Final = RetryPolicy()
 
 
@@ -110,7 +104,7 @@ class Model:
             local_weights.find(self._endpoint.model)
         if mid_stream_retries < 0:
             raise ConfigError(f"mid_stream_retries is {mid_stream_retries}; it counts from 0", argument="mid_stream_retries")
-        self._encode = _ENCODERS[self._endpoint.protocol]
+        self._encode = WIRES[self._endpoint.protocol].encode()
         self._settings = Settings(extra_headers=dict(headers or {})).updated(Settings.of(settings))
         join_headers({}, self._settings.extra_headers)  # a header that cannot be sent must not wait for the first request
         self._limits = Limits.of(limits)

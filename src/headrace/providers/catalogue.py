@@ -9,8 +9,9 @@ from typing import Final
 
 from headrace.providers import profiles
 from headrace.providers.record import Provider
+from headrace.wire.protocols import WIRES
 
-PROTOCOLS: Final = ("openai-chat",)
+PROTOCOLS: Final = tuple(wire.name for wire in WIRES.values() if wire.encodes)
 """The protocols that can be spoken; each is also an id for a server at any address."""
 
 PROVIDERS: Final[tuple[Provider, ...]] = (

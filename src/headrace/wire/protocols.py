@@ -1,0 +1,107 @@
+"""The protocols that headrace speaks: for each its framing, its decoder and its encoder.
+
+The rule of this file: a protocol is one folder and one row here. The folder's modules load when the protocol is first used, so ten protocols
+cost no more to import than one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+
+import msgspec
+
+from headrace.messages.request import Request
+from headrace.wire.body import Body
+from headrace.wire.decoder import WireDecoder
+from headrace.wire.encoding_cache import EncodingCache
+from headrace.wire.frames import Batch, Frame
+from headrace.wire.http import EncodedRequest
+from headrace.wire.profile import Profile
+
+Framing: TypeAlias = Literal["events", "lines", "aws"]
+
+
+class Framer(Protocol):
+    """A machine from a body's bytes to frames.
+
+    Attributes:
+        kind: what the body turned out to be: `unknown`, `events`, `json` or `other`.
+        exceeded: something was larger than the bound.
+    """
+
+    kind: str
+    exceeded: bool
+
+    def feed(self, data: bytes) -> list[Frame | Batch]:
+        """Return the frames that these bytes complete."""
+        ...
+
+    def close(self) -> list[Frame | Batch]:
+        """Return what is left when the body has ended."""
+        ...
+
+    @property
+    def beginning(self) -> str:
+        """The first bytes of a body that is of no known kind, for an error message."""
+        ...
+
+
+class Encode(Protocol):
+    """A request encoder."""
+
+    def __call__(self, request: Request, profile: Profile, *, cache: EncodingCache | None = None) -> EncodedRequest:
+        """Encode a request for a server of this profile."""
+        ...
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True):
+    """One protocol.
+
+    Attributes:
+        name: what callers say, such as `openai-chat`.
+        folder: its room in `headrace.wire`.
+        decoder: the class in its `stream_in`, or "" where there is none yet.
+        encodes: whether its `request_out` has `encode_request`.
+        framing: how its bodies are cut into frames.
+    """
+
+    name: str
+    folder: str
+    decoder: str = ""
+    encodes: bool = False
+    framing: Framing = "events"
+
+    def make_decoder(self) -> Callable[..., WireDecoder]:
+        """Return the class of its decoder."""
+        return cast("Callable[..., WireDecoder]", getattr(self._module("stream_in"), self.decoder))
+
+    def make_framer(self, max_event_bytes: int) -> Framer:
+        """Return a fresh framer for one body."""
+        return Body(max_event_bytes=max_event_bytes)
+
+    def encode(self) -> Encode:
+        """Return its request encoder."""
+        return cast("Encode", self._module("request_out").encode_request)
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(f"headrace.wire.{self.folder}.{name}")
+
+
+WIRES: Final = {
+    wire.name: wire
+    for wire in (
+        Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
+        Wire(name="openai-responses", folder="openai_responses"),
+        Wire(name="anthropic-messages", folder="anthropic_messages"),
+        Wire(name="gemini", folder="gemini"),
+        Wire(name="gemini-interactions", folder="gemini_interactions"),
+        Wire(name="bedrock-converse", folder="bedrock_converse", framing="aws"),
+        Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),
+        Wire(name="cohere-v2", folder="cohere_v2"),
+        Wire(name="dashscope", folder="dashscope"),
+        Wire(name="ollama", folder="ollama", framing="lines"),
+    )
+}
+"""Every protocol by its name."""
