@@ -59,7 +59,7 @@ def answer_events(*pieces: str) -> bytes:
 
 TEXT_FIRST: Final = Stream(
     name="text first",
-    title="A ReAct prompt: the model thinks aloud first, the call comes late",
+    title="(f) A ReAct prompt: the model thinks aloud first, the call comes late",
     events=(
         *text_events("I need ", "the clock ", "for that."),
         *call_events("city_time", '{"city":', '"Tokyo"}'),
@@ -69,17 +69,17 @@ TEXT_FIRST: Final = Stream(
 )
 MANY_PIECES: Final = Stream(
     name="many pieces",
-    title="Arguments in many chunks",
+    title="(g) Arguments in many chunks",
     events=(*call_events("calculate", "", '{"ex', "press", 'ion": "1', "7 * ", '23"}'), event({}, "tool_calls"), DONE),
 )
 AT_ONCE: Final = Stream(
     name="at once",
-    title="Arguments in one chunk",
+    title="(g) Arguments in one chunk",
     events=(*call_events("calculate", '{"expression": "17 * 23"}'), event({}, "tool_calls"), DONE),
 )
 CUT: Final = Stream(
     name="cut",
-    title="Arguments that are cut by the limit of tokens",
+    title="(g) Arguments that are cut by the limit of tokens",
     events=(*call_events("calculate", '{"expr', 'ession": "17 '), event({}, "length"), DONE),
 )
 """The last two events say that it was the limit: a finish reason and the terminator."""
