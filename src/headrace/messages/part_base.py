@@ -26,7 +26,7 @@ class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
 
     @property
     def type(self) -> str:
-        """Which part it is, as in JSON: `text`, `tool_call`, …"""
+        """Which part it is, as in JSON, such as `text` or `tool_call`."""
         return str(self.__struct_config__.tag)
 
     def __post_init__(self) -> None:
