@@ -21,7 +21,7 @@ BODY = SAMPLES["text, then two calls"]
 CHAT = {"protocol": "openai-chat"}
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     pass
 
 
@@ -68,9 +68,9 @@ class TestWhatABodyMayBe:
     def test_an_exception_of_the_callers_own_iterable_passes_through(self):
         def pieces():
             yield BODY[:100]
-            raise Broken
+            raise BrokenError
 
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             decode_stream(pieces(), **CHAT)
 
 
@@ -198,13 +198,12 @@ class TestAsync:
     async def test_an_exception_of_the_callers_own_iterable_passes_through(self):
         async def pieces():
             yield BODY[:600]
-            raise Broken
+            raise BrokenError
 
-        got = []
-        with pytest.raises(Broken):
-            async for one in decode_async(pieces(), **CHAT):
-                got.append(one)
-        assert got
+        stream = decode_async(pieces(), **CHAT)
+        assert (await anext(stream)).text == "I look. "
+        with pytest.raises(BrokenError):
+            await collect(stream)
 
     @pytest.mark.parametrize("body", ["text", None])
     def test_wrong_use_is_said_at_once(self, body):

@@ -9,8 +9,9 @@ from headrace.wire.limits import DEFAULT_LIMITS, Limits
 def test_each_has_a_default():
     mib = 1024 * 1024
     assert Limits.of(None) is DEFAULT_LIMITS
-    assert DEFAULT_LIMITS == Limits(
-        max_event_bytes=16 * mib, max_parts=10_000, max_tool_calls=10_000, max_argument_bytes=64 * mib, max_total_bytes=4096 * mib
+    assert (
+        Limits(max_event_bytes=16 * mib, max_parts=10_000, max_tool_calls=10_000, max_argument_bytes=64 * mib, max_total_bytes=4096 * mib)
+        == DEFAULT_LIMITS
     )
 
 

@@ -205,7 +205,7 @@ class TestCalls:
     def test_an_index_may_be_text_and_anything_else_is_none(self):
         message = read({"tool_calls": [call("0", "a", "f", "{}"), call("1", "b", "f", "{}")]}, finish="tool_calls")
         assert ([item.index for item in message.tool_calls], codes(message)) == ([0, 1], [])
-        for index in ("x", "-1", -1, 1.5, True, "١", "9" * 10, {}):
+        for index in ("x", "-1", -1, 1.5, True, "\u0661", "9" * 10, {}):
             message = read({"tool_calls": [call(index, "a", "f", "{}")]}, finish="tool_calls")
             assert ([item.index for item in message.tool_calls], codes(message)) == ([None], ["missing_tool_index"])
 

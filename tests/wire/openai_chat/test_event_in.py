@@ -78,8 +78,16 @@ class TestChoices:
 class TestFinish:
     @pytest.mark.parametrize(
         ("word", "reason"),
-        [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("content_filter", "content_filter"), ("sensitive", "content_filter")]
-        + [("network_error", "error"), ("insufficient_system_resource", "error"), ("model_length", "length"), ("mystery", "other")],
+        [
+            *(
+                ("stop", "stop"),
+                ("eos", "stop"),
+                ("length", "length"),
+                ("content_filter", "content_filter"),
+                ("sensitive", "content_filter"),
+            ),
+            *(("network_error", "error"), ("insufficient_system_resource", "error"), ("model_length", "length"), ("mystery", "other")),
+        ],
     )
     def test_words_become_neutral_and_stay(self, word, reason):
         message = decoded(chunk({"content": "a"}) + chunk(finish=word) + DONE)[1].message

@@ -124,3 +124,9 @@ def test_heads_that_come_last_are_compared_field_by_field():
         ]
     )
     assert decoded(body)[1].error.kind == "provider_error"
+
+
+def test_a_head_that_comes_last_and_changes_back_is_the_last_that_counts():
+    prints = ["a", "a", "a", "b", "a", "a"]
+    body = b"".join(tail_event({"content": "x"}, system_fingerprint=one) for one in prints)
+    assert decoded(body)[1].message.metadata == {"provider_fields": {"system_fingerprint": "a"}}

@@ -138,6 +138,8 @@ HEADS = st.sampled_from(
         {"usage": {"prompt_tokens": 1}},
         {"obfuscation": "xyz"},
         {"unknown": 1},
+        {"system_fingerprint": "f1"},
+        {"system_fingerprint": "f2"},
         {"error": "x"},
         {"object": "error"},
     ]
@@ -179,7 +181,7 @@ def test_whatever_the_events_both_ways_and_all_slicings_say_the_same(data):
     other, same = decoded(body, is_short_way_off=True, limits=limits, options=options)
     assert deltas_of(other) == deltas_of(chunks)
     assert same == result
-    assert decoded(events + [body[sum(map(len, events)) :]], limits=limits, options=options) == (chunks, result)
+    assert decoded([*events, body[sum(map(len, events)) :]], limits=limits, options=options) == (chunks, result)
     assert decoded(data.draw(slicings(body)), limits=limits, options=options) == (chunks, result)
 
 

@@ -172,10 +172,11 @@ class ChatDecoder:
         is_plain = isinstance(event, dict) and 0 in events.streamed and 0 in output.fold.choices and all(events.open.values())
         if self._tries <= 0 or not is_plain or output.is_holding:
             self._head = None
-        elif self._head is None or not data.startswith(self._head):
+            return
+        self._head_fields = {name: event.get(name) for name in _HEAD_NAMES}
+        if self._head is None or not data.startswith(self._head):
             self._tries -= 1
             self._head = head_of(data)
-            self._head_fields = {name: event.get(name) for name in _HEAD_NAMES}
 
     # ------------------------------------------------------------------------------------------ the general way
 
