@@ -8,10 +8,11 @@ out (marked), a field line `error:` is an event of that name, anything else that
 from __future__ import annotations
 
 import re
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
+FrameKind: TypeAlias = Literal["event", "exception", "error", "broken"]
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _LF: Final = 10
 _SEPARATOR: Final = b"\n\ndata: "
@@ -28,6 +29,8 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         event: its name, or None.
         is_unterminated: the body ended before the event did.
         is_body: it is no event, but a whole body of JSON.
+        kind: `event`; where the framing itself tells them apart also `exception` (an error with a body, its name in `event`), `error` (its
+            code in `event`, its words as data) and `broken` (a frame that breaks its own format; the reason as data).
     """
 
     data: bytes
@@ -35,6 +38,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     event: str | None = None
     is_unterminated: bool = False
     is_body: bool = False
+    kind: FrameKind = "event"
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):

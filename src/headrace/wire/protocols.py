@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 import msgspec
 
 from headrace.messages.request import Request
+from headrace.wire.aws_frames import AwsFrames
 from headrace.wire.body import Body
 from headrace.wire.decoder import WireDecoder
 from headrace.wire.encoding_cache import EncodingCache
@@ -79,6 +80,8 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
 
     def make_framer(self, max_event_bytes: int) -> Framer:
         """Return a fresh framer for one body."""
+        if self.framing == "aws":
+            return AwsFrames(max_event_bytes=max_event_bytes)
         return Body(max_event_bytes=max_event_bytes)
 
     def encode(self) -> Encode:
