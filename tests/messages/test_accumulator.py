@@ -18,7 +18,9 @@ from headrace.messages.deltas import (
     MessageStart,
     MetadataDelta,
     ParsedDelta,
+    PartDataDelta,
     PartDelta,
+    ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
     StreamError,
@@ -34,6 +36,7 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import (
     JsonPart,
     MediaPart,
+    ProviderToolPart,
     ReasoningPart,
     RefusalPart,
     TextPart,
@@ -615,3 +618,63 @@ def test_a_choice_of_which_something_is_known_stays_when_a_bound_is_passed():
 def test_every_order_of_three_keyed_texts_gives_one_message():
     deltas = [TextDelta("a", 0), TextDelta("b", 1), TextDelta("c", 2)]
     assert {message_of(*order).text for order in permutations(deltas)} == {"abc"}
+
+
+def test_opaque_data_goes_to_its_part_and_the_last_value_of_a_key_counts():
+    message = message_of(
+        TextDelta("a", 4),
+        PartDataDelta({"id": "m1", "phase": "x"}, "text", 4),
+        PartDataDelta({"phase": "y"}, "text", 4),
+        ReasoningDelta("b", 2),
+        PartDataDelta({"id": "r"}, "reasoning", 2),
+        PartDataDelta({}, "refusal", 9),
+    )
+    assert message.parts == (ReasoningPart("b", provider_data={"id": "r"}), TextPart("a", provider_data={"id": "m1", "phase": "y"}))
+
+
+def test_opaque_data_without_a_part_goes_to_the_last_of_its_kind_and_opens_one_where_there_is_none():
+    message = message_of(TextDelta("a"), RefusalDelta("no"), PartDataDelta({"k": 1}), PartDataDelta({"k": 2}, "reasoning"))
+    assert message.parts == (TextPart("a", provider_data={"k": 1}), RefusalPart("no"), ReasoningPart(provider_data={"k": 2}))
+
+
+def test_opaque_data_is_not_substance_that_makes_a_finish_word_early():
+    message = message_of(TextDelta("a"), FinishDelta("stop"), PartDataDelta({"k": 1}))
+    assert message.warnings == ()
+    assert message.finish_reason == "stop"
+
+
+def test_a_call_that_the_provider_runs_grows_from_pieces():
+    message = message_of(
+        ProviderToolFragment(id="s1", name="search", provider="p", part=1, provider_data={"a": 1}),
+        TextDelta("later", 2),
+        ProviderToolFragment(arguments='{"q":', part=1),
+        ProviderToolFragment(name="other", arguments='"x"}', part=1),
+        ProviderToolFragment(result=[1], part=1, provider_data={"b": 2}),
+        ProviderToolFragment(id="s2", part=1),
+    )
+    call = ProviderToolPart(
+        id="s1",
+        name="search",
+        arguments='{"q":"x"}',
+        parsed={"q": "x"},
+        result=[1],
+        provider="p",
+        provider_data={"a": 1, "b": 2},
+    )
+    assert message.parts == (call, TextPart("later"))
+    assert message.tool_calls == ()
+
+
+def test_arguments_of_a_call_that_the_provider_runs_stay_text_where_they_are_no_object():
+    message = message_of(ProviderToolFragment(name="python"), ProviderToolFragment(arguments="print(1)"), ProviderToolFragment())
+    assert message.parts == (ProviderToolPart(name="python", arguments="print(1)"),)
+
+
+def test_arguments_of_a_call_that_the_provider_runs_are_bounded():
+    accumulator = Accumulator(bounds=Bounds(max_argument_bytes=3))
+    accumulator.add(ProviderToolFragment(arguments="ab", part=0))
+    with pytest.raises(LimitExceeded):
+        accumulator.add(ProviderToolFragment(arguments="cd", part=0))
+    with pytest.raises(LimitExceeded):
+        accumulator.add(ProviderToolFragment(arguments="abcd"))
+    assert accumulator.message().parts == (ProviderToolPart(arguments="ab"),)

@@ -24,7 +24,9 @@ from headrace.messages.deltas import (
     MessageStart,
     MetadataDelta,
     ParsedDelta,
+    PartDataDelta,
     PartDelta,
+    ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
     StreamError,
@@ -79,6 +81,15 @@ CONTENT = (
         MediaDelta, st.sampled_from(["audio", "image"]), st.binary(max_size=2), TEXT, st.sampled_from([None, "m"]), part=KEY, choice=CHOICE
     )
     | st.builds(PartDelta, PARTS, KEY, CHOICE)
+    | st.builds(PartDataDelta, OBJECT, st.sampled_from(["text", "reasoning", "refusal"]), KEY, CHOICE)
+    | st.builds(
+        ProviderToolFragment,
+        *[st.sampled_from([None, "", "a", "b"])] * 3,
+        result=JSON,
+        part=KEY,
+        choice=CHOICE,
+        provider_data=OBJECT,
+    )
     | st.builds(CitationDelta, OBJECT, KEY, CHOICE)
 )
 ABOUT = (

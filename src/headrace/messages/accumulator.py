@@ -23,7 +23,9 @@ from headrace.messages.deltas import (
     MessageStart,
     MetadataDelta,
     ParsedDelta,
+    PartDataDelta,
     PartDelta,
+    ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
@@ -315,6 +317,28 @@ class Accumulator:
         choice.close()
         return part.key
 
+    def _part_data(self, delta: PartDataDelta) -> int:
+        if not delta.values:
+            return _NO_PART
+        choice = self.choice(delta.choice)
+        if delta.part is not None:
+            found = choice.by_key.get((delta.kind, delta.part))
+        else:
+            found = next((part for part in reversed(choice.parts) if part.kind == delta.kind), None)
+        part = found or self._open(choice, delta.kind, delta.part)
+        part.provider_data.update(delta.values)
+        return part.key
+
+    def _provider_tool(self, delta: ProviderToolFragment) -> int:
+        if not (delta.id or delta.name or delta.arguments or delta.provider or delta.provider_data) and delta.result is None:
+            return _NO_PART
+        choice = self.choice(delta.choice)
+        call = choice.by_key.get(("provider_tool", delta.part)) if delta.part is not None else None
+        self._check_size(call.call if call is not None else None, delta.arguments)
+        part = self._place(choice, "provider_tool", delta.part)
+        part.grow_provider_tool(delta)
+        return part.key
+
     def _citation(self, delta: CitationDelta) -> int:
         choice = self.choice(delta.choice)
         part = choice.last_text if delta.part is None else None
@@ -381,6 +405,8 @@ class Accumulator:
         ToolCallSettled: _settled,
         MediaDelta: _media,
         PartDelta: _part,
+        PartDataDelta: _part_data,
+        ProviderToolFragment: _provider_tool,
         CitationDelta: _citation,
         FinishDelta: _finish,
         MessageStart: _start,

@@ -14,11 +14,12 @@ from headrace.messages.arguments import Arguments, parse_arguments
 from headrace.messages.deltas import MetadataDelta, StreamError
 from headrace.messages.finish import Finish, decide
 from headrace.messages.growing import Choice, Growing, Head
-from headrace.messages.identity import Call
+from headrace.messages.identity import Call, object_of
 from headrace.messages.message import AssistantMessage, ToolMessage
 from headrace.messages.parts import (
     MediaPart,
     Part,
+    ProviderToolPart,
     ReasoningPart,
     RefusalPart,
     TextPart,
@@ -199,7 +200,7 @@ def _content(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
     text = _text(part.pieces, part, choice, warnings)
     match part.kind:
         case "text":
-            return make(TextPart, text=text, citations=tuple(part.items))
+            return make(TextPart, text=text, citations=tuple(part.items), provider_data=part.provider_data or EMPTY)
         case "reasoning":
             return make(
                 ReasoningPart,
@@ -207,9 +208,12 @@ def _content(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
                 signature="".join(part.signature) or None,
                 encrypted="".join(part.encrypted) or None,
                 details=join_details(part.items),
+                provider_data=part.provider_data or EMPTY,
             )
         case "refusal":
-            return make(RefusalPart, text=text)
+            return make(RefusalPart, text=text, provider_data=part.provider_data or EMPTY)
+        case "provider_tool":
+            return _provider_tool(part, choice, warnings)
         case "media":
             provider_data = {"id": part.media_id} if part.media_id else EMPTY
             return make(
@@ -223,6 +227,22 @@ def _content(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
         case _:
             assert part.whole is not None, part.kind
             return part.whole
+
+
+def _provider_tool(part: Growing, choice: Choice, warnings: list[Warning]) -> ProviderToolPart:
+    """Build a call that the provider ran itself; nothing runs it, so its arguments are parsed without repair and without a judgement."""
+    call = part.own_call()
+    raw = _text(call.body.pieces, part, choice, warnings)
+    return make(
+        ProviderToolPart,
+        id=replace_surrogates(call.id or ""),
+        name=_text([call.name], part, choice, warnings),
+        arguments=raw,
+        parsed=object_of(raw),
+        result=part.result,
+        provider=part.provider,
+        provider_data=part.provider_data or EMPTY,
+    )
 
 
 def _text(pieces: list[str], part: Growing, choice: Choice, warnings: list[Warning]) -> str:

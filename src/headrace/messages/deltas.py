@@ -154,6 +154,39 @@ class PartDelta(DeltaBase, frozen=True, gc=False, tag="part"):
     choice: int = 0
 
 
+class PartDataDelta(DeltaBase, frozen=True, gc=False, tag="part_data"):
+    """Opaque data of a part of text, reasoning or refusal, to go back with it: merged by key, the last value counts; no data says nothing.
+
+    Without `part` it is data of the last part of that kind; where there is none yet, one is opened.
+    """
+
+    values: dict[str, Any]
+    kind: Literal["text", "reasoning", "refusal"] = "text"
+    part: int | None = None
+    choice: int = 0
+
+
+class ProviderToolFragment(DeltaBase, frozen=True, gc=False, tag="provider_tool"):
+    """A piece of a tool call that the provider runs itself, or of what it gave.
+
+    Attributes:
+        id, name, provider: the first non-empty one counts.
+        arguments: a piece of the raw text.
+        result: what came out; the last value that is not None counts.
+        part, choice: where it belongs; without a `part` it continues the part that was opened last, if that is such a call.
+        provider_data: opaque data of the call; merged by key, the last value counts.
+    """
+
+    id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    result: Any = None
+    provider: str | None = None
+    part: int | None = None
+    choice: int = 0
+    provider_data: dict[str, Any] = EMPTY
+
+
 class CitationDelta(DeltaBase, frozen=True, gc=False, tag="citation"):
     """A citation of the text part; without text one is opened for it."""
 
@@ -236,6 +269,8 @@ Delta: TypeAlias = (
     | ToolResultDelta
     | MediaDelta
     | PartDelta
+    | PartDataDelta
+    | ProviderToolFragment
     | CitationDelta
     | UsageDelta
     | LogprobsDelta

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from headrace.messages.deltas import MediaDelta, MessageStart, MetadataDelta, ToolCallFragment, ToolResultDelta
+from headrace.messages.deltas import MediaDelta, MessageStart, MetadataDelta, ProviderToolFragment, ToolCallFragment, ToolResultDelta
 from headrace.messages.finish import FinishReason
 from headrace.messages.identity import Call, CallTable
 from headrace.messages.parts import MediaKind, Part, ResultState, ToolCallPart
@@ -20,17 +20,18 @@ class Growing:
     """One part while it grows.
 
     Attributes:
-        kind: `text`, `reasoning`, `refusal`, `tool_call`, `media` or `whole`.
+        kind: `text`, `reasoning`, `refusal`, `tool_call`, `provider_tool`, `media` or `whole`.
         key: the sort key.
         pieces: text, or a transcript; `signature`, `encrypted`, `data`: their pieces.
         items: citations, or details of reasoning.
+        result, provider: of a call that the provider ran: what came out, and whose tool it is.
         event, offset: where in the stream its last fragment came.
         is_numbered: the wire gave the key, so the key alone says where the part stands.
     """
 
     __slots__ = (
         "call", "data", "encrypted", "event", "is_numbered", "is_settled", "items", "key", "kind", "media_id", "media_kind", "media_type", "offset",
-        "pieces", "provider_data", "signature", "whole",
+        "pieces", "provider", "provider_data", "result", "signature", "whole",
     )  # fmt: skip
 
     def __init__(self, kind: str, key: int, *, is_numbered: bool) -> None:
@@ -46,6 +47,8 @@ class Growing:
         self.call: Call | None = None
         self.provider_data: dict[str, Any] = {}
         self.is_settled = False
+        self.result: Any = None
+        self.provider = ""
         self.whole: Part | None = None
         self.media_kind: MediaKind = "audio"
         self.media_type: str | None = None
@@ -72,6 +75,18 @@ class Growing:
         if value.arguments:
             call.body.add(value.arguments)
         self.provider_data = dict(value.provider_data)
+
+    def grow_provider_tool(self, fragment: ProviderToolFragment) -> None:
+        """Take a piece of a call that the provider runs itself."""
+        call = self.own_call()
+        call.id = call.id or fragment.id or None
+        if fragment.name and not call.has_name:
+            call.grow_name(fragment.name)
+        if fragment.arguments:
+            call.body.add(fragment.arguments)
+        self.result = self.result if fragment.result is None else fragment.result
+        self.provider = self.provider or fragment.provider or ""
+        self.provider_data.update(fragment.provider_data)
 
     def is_same_media(self, delta: MediaDelta) -> bool:
         """Return whether a piece without a key continues this medium: of the same kind, and no other id."""

@@ -17,6 +17,7 @@ from headrace.messages.deltas import (
     FinishDelta,
     MediaDelta,
     PartDelta,
+    ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
     StreamError,
@@ -31,8 +32,11 @@ from headrace.wire.options import NO_OPTIONS as NO_OPTIONS  # noqa: PLC0414 - sa
 from headrace.wire.options import DecodeOptions as DecodeOptions  # noqa: PLC0414
 from headrace.wire.text_filters import Halves, Kind, TextFilter
 
-_PART_ENDS: Final = (ToolCallFragment, PartDelta, MediaDelta, FinishDelta)
-"""Deltas that open another part or end the choice, so that text which was held back has to come before them."""
+_PART_ENDS: Final = (ToolCallFragment, PartDelta, ProviderToolFragment, MediaDelta, FinishDelta)
+"""Deltas that open another part or end the choice, so that text which was held back has to come before them.
+
+What was held back of a part that the wire numbers waits for the choice's end: its place is its number, whatever came between.
+"""
 
 
 class WireDecoder(Protocol):
@@ -88,8 +92,8 @@ class Output:
         self.has_filters = options.think_tags or options.cumulative_text
         self._options = options
         self._deltas: list[Delta] = []
-        self._filters: dict[tuple[Kind, int], TextFilter] = {}
-        self._argument_halves: dict[tuple[int, int | str | None], Halves] = {}
+        self._filters: dict[tuple[Kind, int, int | None], TextFilter] = {}
+        self._argument_halves: dict[tuple[int, int | str | None, int | None], Halves] = {}
         self._last_call: dict[int, int | str] = {}
         self._said: set[str] = set()
 
@@ -98,63 +102,63 @@ class Output:
     def add(self, delta: Delta) -> None:
         """Take a delta of the event at hand; past a limit the stream is dead."""
         if self.is_holding and isinstance(delta, _PART_ENDS):
-            self._release(delta.choice)
-            if isinstance(delta, FinishDelta):
+            is_end = isinstance(delta, FinishDelta)
+            self._release(delta.choice, is_end=is_end)
+            if is_end:
                 self._release_arguments(delta.choice)
         self._add(delta)
 
     def _add(self, delta: Delta) -> None:
         if self.is_dead:
             return
-        choices = self.fold.choices
-        count = len(choices)
         try:
             self.fold.add(delta)
         except LimitExceeded as exceeded:
-            if len(choices) > count:
-                choices.popitem()  # opened for the delta that was not taken
             self.exceed(exceeded.which, exceeded.limit)
             return
         self._deltas.append(delta)
 
-    def text(self, kind: Kind, piece: str, choice: int) -> None:
-        """Take a piece of text, reasoning or refusal, through the filters that are on."""
-        if self._filters:
+    def text(self, kind: Kind, piece: str, choice: int, part: int | None = None) -> None:
+        """Take a piece of text, reasoning or refusal, through the filters that are on; `part` is its key where the wire numbers parts."""
+        if self._filters and part is None:
             self._release(choice, but=kind)
-        found = self._filters.get((kind, choice))
+        found = self._filters.get((kind, choice, part))
         if found is None:
             if not self.has_filters and not has_lone_surrogate(piece):
-                self._put(kind, piece, choice)
+                self._put(kind, piece, choice, part)
                 return
-            found = self._filters[kind, choice] = TextFilter(kind, self._options)
+            found = self._filters[kind, choice, part] = TextFilter(kind, self._options)
         for piece_kind, text in found.feed(piece, self.warn_once):
-            self._put(piece_kind, text, choice)
+            self._put(piece_kind, text, choice, part)
 
-    def _put(self, kind: Kind, text: str, choice: int) -> None:
+    def _put(self, kind: Kind, text: str, choice: int, part: int | None) -> None:
         if kind == "text":
-            self._add(TextDelta(text, None, choice))
+            self._add(TextDelta(text, part, choice))
         elif kind == "reasoning":
-            self._add(ReasoningDelta(text, None, choice))
+            self._add(ReasoningDelta(text, part, choice))
         else:
-            self._add(RefusalDelta(text, None, choice))
+            self._add(RefusalDelta(text, part, choice))
 
-    def arguments(self, call: int | str | None, piece: str, choice: int) -> str:
+    def arguments(self, call: int | str | None, piece: str, choice: int, part: int | None = None) -> str:
         """Return a piece of a call's arguments with whole characters only; half a character at its end waits for the next piece.
 
         Args:
             call: the call's index, else its id; None: the one that came last.
             piece: the piece.
             choice: the choice.
+            part: the call's key where the wire numbers parts; then `call` says nothing more.
         """
-        if call is None:
+        if part is not None:
+            call = None
+        elif call is None:
             call = self._last_call.get(choice)
         else:
             self._last_call[choice] = call
-        found = self._argument_halves.get((choice, call))
+        found = self._argument_halves.get((choice, call, part))
         if found is None:
             if not has_lone_surrogate(piece):
                 return piece
-            found = self._argument_halves[choice, call] = Halves()
+            found = self._argument_halves[choice, call, part] = Halves()
         text, is_mended = found.feed(piece)
         if is_mended:
             self.warn_once("invalid_utf8", choice=choice)
@@ -165,31 +169,32 @@ class Output:
         """Whether a filter is on or holds something back, so that text and arguments must go through here."""
         return self.has_filters or bool(self._filters or self._argument_halves)
 
-    def _release(self, choice: int, *, but: Kind | None = None) -> None:
-        """Another part begins: what was held back of the choice's texts comes now."""
-        for (kind, at), found in self._filters.items():
-            if at == choice and kind != but:
+    def _release(self, choice: int, *, but: Kind | None = None, is_end: bool = False) -> None:
+        """Another part begins, or the choice ends: what was held back of the choice's texts comes now."""
+        for (kind, at, part), found in self._filters.items():
+            if at == choice and kind != but and (part is None or is_end):
                 for piece_kind, text in found.release(self.warn_once):
-                    self._put(piece_kind, text, choice)
+                    self._put(piece_kind, text, choice, part)
 
     def flush(self, *, is_cut: bool) -> None:
         """Let the filters give what they held back, at the end; half a character is U+FFFD, or nothing where the stream was cut."""
-        for (_, choice), found in self._filters.items():
+        for (_, choice, part), found in self._filters.items():
             for kind, text in found.release(self.warn_once, is_cut=is_cut):
-                self._put(kind, text, choice)
+                self._put(kind, text, choice, part)
         self._filters.clear()
-        for choice in sorted({at for at, _ in self._argument_halves}):
+        for choice in sorted({at for at, _, _ in self._argument_halves}):
             self._release_arguments(choice, is_cut=is_cut)
         self._argument_halves.clear()
 
     def _release_arguments(self, choice: int, *, is_cut: bool = False) -> None:
-        for (at, call), halves in self._argument_halves.items():
+        for (at, call, part), halves in self._argument_halves.items():
             lone = halves.release() if at == choice else ""
             if lone:
                 self.warn_once("invalid_utf8", choice=choice)
             if lone and not is_cut:
                 index, identifier = (None, call) if isinstance(call, str) else (call, None)
-                self._add(ToolCallFragment(identifier, arguments=lone, index=index, choice=choice, event=self.events, offset=self.offset))
+                at_event = self.events
+                self._add(ToolCallFragment(identifier, None, lone, index, None, part, choice, event=at_event, offset=self.offset))
 
     # ------------------------------------------------------------------------------------------ what is said
 
