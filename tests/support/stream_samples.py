@@ -272,6 +272,19 @@ SAMPLES = {
         ]
     ),
     "events run together": chunk({"content": "a"})[:-1] + chunk({"content": "b"}) + chunk({"content": "c"}, finish="stop")[:-1] + DONE,
+    "plain events of which some need thought": b"".join(
+        [
+            *(chunk({"role": "assistant", "content": "a"}) for _ in range(3)),
+            chunk({"content": "b", "reasoning_content": "c"}),
+            chunk(choices=[]),
+            b"data: null\n\n",
+            chunk({"content": "d"}),
+            chunk({"content": "e", "tool_calls": [call(0, "c", "f", "{}")]}),
+            chunk({"content": "g"}),
+            chunk(finish="tool_calls"),
+            DONE,
+        ]
+    ),
     "no terminator": b"".join([chunk({"content": "a"}), chunk({"content": "b"}), chunk(finish="stop"), chunk(choices=[], usage=USAGE)]),
     "a finish word after each piece": b"".join(
         [

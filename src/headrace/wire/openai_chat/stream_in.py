@@ -275,17 +275,15 @@ class ChatDecoder:
         is_terminated = self._is_done or (body_kind == "json" and self._is_answer and bool(events.open) and not events.has_delta)
         has_finished = bool(events.open) and not any(events.open.values())
         if output.error is None:
-            output.error = self._end_error(body_kind, is_over=is_terminated or (has_finished and complete))
+            output.error = self._end_error(is_over=is_terminated or (has_finished and complete))
         output.flush(is_cut=output.error is not None and output.error.kind == "stream_truncated")
         for delta in events.rest():
             output.add(delta)
         self._look_for_markers()
         return output.end(is_terminated=is_terminated and output.error is None)
 
-    def _end_error(self, body_kind: str, *, is_over: bool) -> StreamError | None:
+    def _end_error(self, *, is_over: bool) -> StreamError | None:
         events = self._events
-        if body_kind == "other":
-            return StreamError("not_event_stream", "the body is neither an event stream nor JSON")
         if not events.has_event:
             return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
         if self._is_answer and not events.open:
