@@ -23,6 +23,7 @@ from headrace.messages.deltas import (
     ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
+    Restarted,
     StreamError,
     TextDelta,
     TokenIdsDelta,
@@ -678,3 +679,26 @@ def test_arguments_of_a_call_that_the_provider_runs_are_bounded():
     with pytest.raises(LimitExceeded):
         accumulator.add(ProviderToolFragment(arguments="abcd"))
     assert accumulator.message().parts == (ProviderToolPart(arguments="ab"),)
+
+
+def test_a_message_that_is_begun_anew_keeps_nothing_but_what_was_said():
+    first = [
+        MessageStart("m1", "model-a"),
+        TextDelta("a", 0),
+        ToolCallFragment("c", "f", '{"x":', part=1),
+        UsageDelta(Usage(input_tokens=3, output_tokens=1)),
+        MetadataDelta({"seen": 1}),
+        WarningDelta(Warning("invalid_utf8")),
+        FinishDelta("tool_use"),
+        Restarted(),
+    ]
+    second = [MessageStart("m2"), TextDelta("b", 0), TextDelta("c"), FinishDelta("end_turn"), Ended()]
+    message = message_of(*first, *second, is_from_wire=True)
+    alone = message_of(*second, is_from_wire=True)
+    assert message == msgspec.structs.replace(alone, warnings=(Warning("invalid_utf8"),))
+
+
+def test_what_was_dropped_counts_no_more_for_the_bounds():
+    accumulator = Accumulator(bounds=Bounds(max_parts=1, max_tool_calls=1))
+    accumulator.extend([ToolCallFragment("a", "f", "{}"), Restarted(), ToolCallFragment("b", "f", "{}")])
+    assert [call.id for call in accumulator.message().tool_calls] == ["b"]

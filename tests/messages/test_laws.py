@@ -29,6 +29,7 @@ from headrace.messages.deltas import (
     ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
+    Restarted,
     StreamError,
     TextDelta,
     TokenIdsDelta,
@@ -101,6 +102,7 @@ ABOUT = (
     | st.builds(FinishDelta, WORD, CHOICE)
     | st.builds(MetadataDelta, OBJECT, st.lists(st.sampled_from("abc"), max_size=1).map(tuple), CHOICE)
     | st.builds(WarningDelta, st.builds(Warning, st.just("invalid_utf8")))
+    | st.builds(Restarted)
 )
 END = st.builds(Ended, st.sampled_from([None, None, StreamError("provider_error"), StreamError("stream_truncated")]), st.booleans())
 DELTAS = st.lists(CONTENT | ABOUT, max_size=4)

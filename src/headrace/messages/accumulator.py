@@ -28,6 +28,7 @@ from headrace.messages.deltas import (
     ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
+    Restarted,
     TextDelta,
     TokenIdsDelta,
     ToolCallFragment,
@@ -359,6 +360,13 @@ class Accumulator:
         self.head.start(delta)
         return _NO_PART
 
+    def _restart(self, _delta: Restarted) -> int:
+        for choice in self.choices.values():
+            choice.restart()
+        self.head = Head()
+        self._parts = self._calls = 0
+        return _NO_PART
+
     def _result(self, delta: ToolResultDelta) -> int:
         self.head.result(delta, self.choice(0))
         return _NO_PART
@@ -410,6 +418,7 @@ class Accumulator:
         CitationDelta: _citation,
         FinishDelta: _finish,
         MessageStart: _start,
+        Restarted: _restart,
         ToolResultDelta: _result,
         UsageDelta: _usage,
         LogprobsDelta: _logprobs,

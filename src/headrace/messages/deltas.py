@@ -63,6 +63,10 @@ class MessageStart(DeltaBase, frozen=True, gc=False, tag="message_start"):
     provider: str | None = None
 
 
+class Restarted(DeltaBase, frozen=True, gc=False, tag="restarted"):
+    """The peer began the message anew: what came before it is void, but for the warnings, which say what was seen."""
+
+
 class TextDelta(DeltaBase, frozen=True, gc=False, tag="text"):
     """More text."""
 
@@ -261,6 +265,7 @@ class Ended(DeltaBase, frozen=True, gc=False, tag="ended"):
 
 Delta: TypeAlias = (
     MessageStart
+    | Restarted
     | TextDelta
     | ReasoningDelta
     | RefusalDelta

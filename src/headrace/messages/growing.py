@@ -130,6 +130,12 @@ class Choice:
         self.metadata: list[MetadataDelta] = []
         self.warnings: list[Warning] = []
 
+    def restart(self) -> None:
+        """Forget what came, but for what was said of it."""
+        warnings = self.warnings
+        Choice.__init__(self, self.index)
+        self.warnings = warnings
+
     @property
     def is_untouched(self) -> bool:
         """Whether nothing has come for this choice."""
