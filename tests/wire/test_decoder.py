@@ -121,3 +121,17 @@ def test_where_the_stream_was_cut_half_a_character_is_left_out_and_a_tail_comes_
         output.text("text", "a<th\ud83d", 0)
         output.flush(is_cut=is_cut)
         assert "".join(delta.text for delta in deltas_of(output) if isinstance(delta, TextDelta)) == text
+
+
+def test_what_other_choices_hold_is_not_looked_at_again_and_again():
+    output = new_output()
+    for choice in range(100):
+        output.text("text", "\ud83d", choice)
+        output.arguments(0, "\ud83d", choice)
+    output.add(FinishDelta("stop", choice=7))
+    texts = [(delta.choice, delta.text) for delta in deltas_of(output) if isinstance(delta, TextDelta)]
+    assert texts == [(7, "\ufffd")]
+    assert 7 not in output._argument_halves
+    assert len(output._argument_halves) == 99
+    output.flush(is_cut=False)
+    assert sum(isinstance(delta, (TextDelta, ToolCallFragment)) for delta in deltas_of(output)) == 2 * 99

@@ -37,6 +37,7 @@ _PART_ENDS: Final = (ToolCallFragment, PartDelta, ProviderToolFragment, MediaDel
 
 What was held back of a part that the wire numbers waits for the choice's end: its place is its number, whatever came between.
 """
+_UNNUMBERED: Final[tuple[tuple[Kind, None], ...]] = (("text", None), ("reasoning", None), ("refusal", None))
 
 
 class WireDecoder(Protocol):
@@ -92,8 +93,9 @@ class Output:
         self.has_filters = options.think_tags or options.cumulative_text
         self._options = options
         self._deltas: list[Delta] = []
-        self._filters: dict[tuple[Kind, int, int | None], TextFilter] = {}
-        self._argument_halves: dict[tuple[int, int | str | None, int | None], Halves] = {}
+        # By choice, then by part: what belongs to other choices is not looked at.
+        self._filters: dict[int, dict[tuple[Kind, int | None], TextFilter]] = {}
+        self._argument_halves: dict[int, dict[tuple[int | str | None, int | None], Halves]] = {}
         self._last_call: dict[int, int | str] = {}
         self._said: set[str] = set()
 
@@ -122,12 +124,12 @@ class Output:
         """Take a piece of text, reasoning or refusal, through the filters that are on; `part` is its key where the wire numbers parts."""
         if self._filters and part is None:
             self._release(choice, but=kind)
-        found = self._filters.get((kind, choice, part))
+        found = self._filters[choice].get((kind, part)) if choice in self._filters else None
         if found is None:
             if not self.has_filters and not has_lone_surrogate(piece):
                 self._put(kind, piece, choice, part)
                 return
-            found = self._filters[kind, choice, part] = TextFilter(kind, self._options)
+            found = self._filters.setdefault(choice, {})[kind, part] = TextFilter(kind, self._options)
         for piece_kind, text in found.feed(piece, self.warn_once):
             self._put(piece_kind, text, choice, part)
 
@@ -154,11 +156,11 @@ class Output:
             call = self._last_call.get(choice)
         else:
             self._last_call[choice] = call
-        found = self._argument_halves.get((choice, call, part))
+        found = self._argument_halves[choice].get((call, part)) if choice in self._argument_halves else None
         if found is None:
             if not has_lone_surrogate(piece):
                 return piece
-            found = self._argument_halves[choice, call, part] = Halves()
+            found = self._argument_halves.setdefault(choice, {})[call, part] = Halves()
         text, is_mended = found.feed(piece)
         if is_mended:
             self.warn_once("invalid_utf8", choice=choice)
@@ -171,24 +173,26 @@ class Output:
 
     def _release(self, choice: int, *, but: Kind | None = None, is_end: bool = False) -> None:
         """Another part begins, or the choice ends: what was held back of the choice's texts comes now."""
-        for (kind, at, part), found in self._filters.items():
-            if at == choice and kind != but and (part is None or is_end):
+        filters = self._filters.get(choice, {})
+        for kind, part in list(filters) if is_end else _UNNUMBERED:
+            found = filters.get((kind, part))
+            if found is not None and kind != but:
                 for piece_kind, text in found.release(self.warn_once):
                     self._put(piece_kind, text, choice, part)
 
     def flush(self, *, is_cut: bool) -> None:
         """Let the filters give what they held back, at the end; half a character is U+FFFD, or nothing where the stream was cut."""
-        for (_, choice, part), found in self._filters.items():
-            for kind, text in found.release(self.warn_once, is_cut=is_cut):
-                self._put(kind, text, choice, part)
+        for choice, filters in self._filters.items():
+            for (_, part), found in filters.items():
+                for kind, text in found.release(self.warn_once, is_cut=is_cut):
+                    self._put(kind, text, choice, part)
         self._filters.clear()
-        for choice in sorted({at for at, _, _ in self._argument_halves}):
+        for choice in list(self._argument_halves):
             self._release_arguments(choice, is_cut=is_cut)
-        self._argument_halves.clear()
 
     def _release_arguments(self, choice: int, *, is_cut: bool = False) -> None:
-        for (at, call, part), halves in self._argument_halves.items():
-            lone = halves.release() if at == choice else ""
+        for (call, part), halves in self._argument_halves.pop(choice, {}).items():
+            lone = halves.release()
             if lone:
                 self.warn_once("invalid_utf8", choice=choice)
             if lone and not is_cut:
