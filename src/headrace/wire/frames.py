@@ -16,6 +16,7 @@ FrameKind: TypeAlias = Literal["event", "exception", "error", "broken"]
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _LF: Final = 10
 _SEPARATOR: Final = b"\n\ndata: "
+_STATUS: Final = re.compile(rb" ?HTTP_STATUS/(\d{3})\s*")  # a comment of one vendor's, in which alone an event's status stands
 AROUND: Final = len(_SEPARATOR)
 """Bytes of the body between the data of two events of a `Batch`."""
 
@@ -31,6 +32,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         is_body: it is no event, but a whole body of JSON.
         kind: `event`; where the framing itself tells them apart also `exception` (an error with a body, its name in `event`), `error` (its
             code in `event`, its words as data) and `broken` (a frame that breaks its own format; the reason as data).
+        status: the HTTP status that a comment `:HTTP_STATUS/429` inside of the event gave for it, or None.
     """
 
     data: bytes
@@ -39,6 +41,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     is_unterminated: bool = False
     is_body: bool = False
     kind: FrameKind = "event"
+    status: int | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
@@ -47,15 +50,17 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         datas: the data of each event, in order.
         offset: where the first one begins in the body, in bytes.
+        around: bytes of the body between the data of two of them.
     """
 
     datas: list[bytes]
     offset: int
+    around: int = AROUND
 
     def offset_of(self, n: int, *, known: int = 0, at: int | None = None) -> int:
         """Return where event `n` begins, given that event `known` begins `at` (by default: the first, where the batch does)."""
         begin = self.offset if at is None else at
-        return begin + sum(map(len, self.datas[known:n])) + (n - known) * AROUND
+        return begin + sum(map(len, self.datas[known:n])) + (n - known) * self.around
 
 
 class Framer(Protocol):
@@ -92,6 +97,7 @@ class SSE:
         "_pending_bytes",
         "_skip_lf",
         "_start",
+        "_status",
         "exceeded",
         "known_lines",
         "unknown_lines",
@@ -106,6 +112,7 @@ class SSE:
         self._data: bytes | bytearray | None = None
         self._pending_bytes = 0
         self._name: str | None = None
+        self._status: int | None = None
         self._start = -1
         self.exceeded = False
         self.unknown_lines = 0
@@ -213,6 +220,8 @@ class SSE:
         field, colon, value = line.partition(b":")
         if colon and not field:
             self.known_lines += 1
+            if found := _STATUS.fullmatch(value):
+                self._status = int(found.group(1))
             return
         if value.startswith(b" "):
             value = value[1:]
@@ -242,10 +251,11 @@ class SSE:
 
     def _dispatch(self, frames: list[Frame | Batch], *, is_unterminated: bool = False) -> None:
         if self._data is not None:
-            frames.append(Frame(bytes(self._data), self._start, self._name or None, is_unterminated))
+            frames.append(Frame(bytes(self._data), self._start, self._name or None, is_unterminated, status=self._status))
         self._data = None
         self._pending_bytes = 0
         self._name = None
+        self._status = None
         self._start = -1
 
     def close(self) -> list[Frame | Batch]:
