@@ -19,6 +19,7 @@ from headrace.wire.decoder import WireDecoder
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.http import EncodedRequest
+from headrace.wire.lines import LineBody
 from headrace.wire.profile import Profile
 
 Framing: TypeAlias = Literal["events", "lines", "aws"]
@@ -82,7 +83,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
         """Return a fresh framer for one body."""
         if self.framing == "aws":
             return AwsFrames(max_event_bytes=max_event_bytes)
-        return Body(max_event_bytes=max_event_bytes)
+        return LineBody(max_event_bytes=max_event_bytes) if self.framing == "lines" else Body(max_event_bytes=max_event_bytes)
 
     def encode(self) -> Encode:
         """Return its request encoder."""
@@ -102,7 +103,7 @@ WIRES: Final = {
         Wire(name="gemini-interactions", folder="gemini_interactions"),
         Wire(name="bedrock-converse", folder="bedrock_converse", framing="aws"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),
-        Wire(name="cohere-v2", folder="cohere_v2"),
+        Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder"),
         Wire(name="dashscope", folder="dashscope"),
         Wire(name="ollama", folder="ollama", framing="lines"),
     )

@@ -1,0 +1,1 @@
+"""Cohere v2 (`POST /v2/chat`)."""
