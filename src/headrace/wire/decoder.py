@@ -20,6 +20,7 @@ from headrace.messages.deltas import (
     ProviderToolFragment,
     ReasoningDelta,
     RefusalDelta,
+    Restarted,
     StreamError,
     TextDelta,
     ToolCallFragment,
@@ -199,6 +200,13 @@ class Output:
                 index, identifier = (None, call) if isinstance(call, str) else (call, None)
                 at_event = self.events
                 self._add(ToolCallFragment(identifier, None, lone, index, None, part, choice, event=at_event, offset=self.offset))
+
+    def restart(self) -> None:
+        """The peer began its message anew: what came before is void, and so is what was held back of it."""
+        self._filters.clear()
+        self._argument_halves.clear()
+        self._last_call.clear()
+        self._add(Restarted())
 
     # ------------------------------------------------------------------------------------------ what is said
 

@@ -98,7 +98,7 @@ WIRES: Final = {
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
         Wire(name="openai-responses", folder="openai_responses"),
-        Wire(name="anthropic-messages", folder="anthropic_messages"),
+        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder"),
         Wire(name="gemini", folder="gemini"),
         Wire(name="gemini-interactions", folder="gemini_interactions"),
         Wire(name="bedrock-converse", folder="bedrock_converse", framing="aws"),

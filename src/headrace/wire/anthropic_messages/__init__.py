@@ -1,0 +1,1 @@
+"""The Messages protocol: streams of content blocks, each numbered by the wire."""
