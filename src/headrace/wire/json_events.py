@@ -197,7 +197,7 @@ class JsonEvents:
             return StreamError("not_event_stream", "the body is neither an event stream nor JSON")
         if not self.has_event:
             return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
-        if self.is_answer and not is_understood:
+        if not is_understood and (self.is_answer or body_kind == "lines"):
             return StreamError("invalid_event", "the body is JSON, but neither an answer nor an error")
         if not is_over:
             return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)

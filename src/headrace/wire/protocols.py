@@ -105,7 +105,7 @@ WIRES: Final = {
         Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder"),
         Wire(name="dashscope", folder="dashscope"),
-        Wire(name="ollama", folder="ollama", framing="lines"),
+        Wire(name="ollama", folder="ollama", decoder="OllamaDecoder", framing="lines"),
     )
 }
 """Every protocol by its name."""

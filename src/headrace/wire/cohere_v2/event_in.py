@@ -129,7 +129,9 @@ class EventReader:
     def _start(self, event: Mapping[str, Any]) -> None:
         identifier = word_of(event.get("id"))
         if event.get("type") == "message-start" and self._has_started and self._output.fold.choices:
-            self._output.warn_once("restarted_message", "a second message-start; what follows is added")
+            self._output.restart()
+            self._output.warn("restarted_message", "a second message-start; what came before it is void")
+            self._plan, self._keys, self._has_started, self.has_ended = Halves(), {}, False, False
         if identifier and not self._has_started:
             self._output.add(MessageStart(identifier, provider=self._provider))
         self._has_started = self._has_started or bool(identifier) or event.get("type") == "message-start"

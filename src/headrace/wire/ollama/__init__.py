@@ -1,0 +1,1 @@
+"""Ollama, its native API (`POST /api/chat`, and what `/api/generate` answers)."""
