@@ -102,7 +102,7 @@ class TestWrongUse:
             assert caught.value.argument == argument
 
     def test_a_protocol_that_is_not_there_yet_is_told_from_one_that_never_was(self):
-        assert SUPPORTED == ("openai-chat",)
+        assert {"openai-chat", "anthropic-messages"} <= set(SUPPORTED) <= set(PROTOCOLS)
         for protocol in set(PROTOCOLS) - set(SUPPORTED):
             with pytest.raises(UnsupportedError, match=protocol):
                 StreamDecoder(protocol=protocol)
