@@ -1,0 +1,68 @@
+"""Errors of Bedrock: exceptions that come as frames, and JSON bodies.
+
+The rule of this file: the exception's name is the code; what its page says about trying again decides, else the name.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html
+"""
+
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from headrace._json import JSON, replace_surrogates
+from headrace.messages.deltas import StreamError
+from headrace.wire.bedrock_converse.payload import word
+from headrace.wire.error_in import stream_error
+from headrace.wire.json_events import count_of
+
+_RETRYABLE: Final = {
+    "internalserverexception": True,
+    "modelstreamerrorexception": True,
+    "modeltimeoutexception": True,
+    "modelnotreadyexception": True,
+    "throttlingexception": True,
+    "serviceunavailableexception": True,
+    "validationexception": False,
+    "accessdeniedexception": False,
+    "resourcenotfoundexception": False,
+    "servicequotaexceededexception": False,
+}
+_TEMPORARY: Final = frozenset({408, 409, 424, 429})
+_FIRST_REFUSAL, _FIRST_FAILURE = 400, 500
+
+
+def exception_in(name: str | None, body: JSON) -> StreamError:
+    """Read an exception: its name, and its body, which is an object with a message or plain words."""
+    body = replace_surrogates(body)
+    if not isinstance(body, dict):
+        return _named(stream_error(body), name)
+    message = next((body[key] for key in ("message", "Message", "originalMessage") if word(body.get(key))), None)
+    kind = name or word(body.get("__type"))
+    error = _named(stream_error(body if message is None else {"message": message, "code": kind}), kind)
+    status = count_of(body.get("originalStatusCode"))
+    if status is not None and _FIRST_REFUSAL <= status < _FIRST_FAILURE and status not in _TEMPORARY:
+        return msgspec.structs.replace(error, retryable=False)  # the model's own refusal of this request
+    return error
+
+
+def is_error_body(value: dict[str, JSON]) -> bool:
+    """Whether a whole JSON body is an error; also one that gateways put into `Output`."""
+    return "__type" in value or isinstance(value.get("message", value.get("Message")), str) or isinstance(value.get("Output"), dict)
+
+
+def error_of(value: dict[str, JSON]) -> JSON:
+    """Return the error that a whole body holds."""
+    inner = value.get("Output")
+    return inner if isinstance(inner, dict) else value
+
+
+def _named(error: StreamError, name: str | None) -> StreamError:
+    if name is None:
+        return error
+    plain = name.rpartition("#")[2]  # `com.amazon.coral.service#ThrottlingException`
+    return msgspec.structs.replace(error, code=plain, retryable=_RETRYABLE.get(plain.lower(), error.retryable))

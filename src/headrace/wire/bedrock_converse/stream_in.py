@@ -1,0 +1,185 @@
+"""Bedrock's Converse, as a client: frames in, chunks out. The grammar is the facts' section 5.1.
+
+The rule of this file: a delta of text, thinking or arguments takes the short way, everything else the general one (`event_in.py`), and
+both say the same. Here it is decided what a frame is (an event, an exception, a fault) and how the stream has ended; nothing that a
+peer sends raises.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from headrace._json import JSON, JSONError, loads_lenient
+from headrace.errors import UsageError
+from headrace.messages.chunk import AssistantMessageChunk
+from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
+from headrace.wire.bedrock_converse.event_in import EventReader
+from headrace.wire.decoder import Output
+from headrace.wire.frames import Batch, Frame
+from headrace.wire.json_events import JsonEvents, kept
+from headrace.wire.limits import Limits
+from headrace.wire.options import DecodeOptions
+
+_DELTA: Final = "contentBlockDelta"
+
+
+class FastInput(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A piece of a call's arguments."""
+
+    input: str
+
+
+class FastReasoning(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A piece of thinking."""
+
+    text: str
+
+
+class FastDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A delta that needs no thought."""
+
+    text: str | None = None
+    tool_use: FastInput | None = msgspec.field(default=None, name="toolUse")
+    reasoning: FastReasoning | None = msgspec.field(default=None, name="reasoningContent")
+
+
+class FastEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """`contentBlockDelta` with such a delta."""
+
+    delta: FastDelta
+    index: int = msgspec.field(name="contentBlockIndex")
+    p: str | None = None
+
+
+_decode: Final = msgspec.json.Decoder(FastEvent).decode
+_REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+class ConverseDecoder:
+    """The machine; `feed` frames, then `close`.
+
+    Attributes:
+        output: where its deltas go.
+        has_short_way: whether frames may take the short way.
+    """
+
+    def __init__(self, *, limits: Limits, options: DecodeOptions, provider: str | None = None) -> None:
+        """Start before the first frame."""
+        self.output = Output(limits, options)
+        self.has_short_way = True
+        self._events = EventReader(self.output, provider)
+        self._json = JsonEvents(self.output, self._events)
+        self._is_cut = False
+
+    @property
+    def is_done(self) -> bool:
+        """Never: what follows `messageStop` is read too, since the usage does."""
+        return False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the wire said that the message is whole."""
+        return self._events.is_finished
+
+    def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
+        """Return what these frames added, a chunk an event."""
+        chunks: list[AssistantMessageChunk] = []
+        for frame in frames:
+            if isinstance(frame, Batch):
+                for n, data in enumerate(frame.datas):
+                    self._one(Frame(data, frame.offset_of(n)), chunks)
+            else:
+                self._one(frame, chunks)
+        return chunks
+
+    def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
+        output, events = self.output, self._events
+        if output.is_dead:
+            return
+        output.offset = frame.offset
+        if frame.event == _DELTA and self.has_short_way and self._short(frame):
+            output.chunk(chunks)
+            output.events += 1
+        elif frame.kind != "event" or (frame.is_unterminated and not frame.data):
+            self._fault(frame)
+            output.chunk(chunks)
+            output.events += 1
+        else:
+            events.name, events.is_body = frame.event, frame.is_body
+            self._json.read(frame, chunks)
+
+    # ------------------------------------------------------------------------------------------ the short way
+
+    def _short(self, frame: Frame) -> bool:
+        """Take a delta that is one piece of one thing; returns whether it was."""
+        output = self.output
+        try:
+            event = _decode(frame.data)
+        except _REFUSED:
+            return False
+        index, delta = event.index, event.delta
+        if output.is_holding or not self._events.has_event or index < 0 or not self._events.blocks.continues(index):
+            return False
+        text, call, reasoning = delta.text, delta.tool_use, delta.reasoning
+        if text is not None:
+            if call is not None or reasoning is not None:
+                return False
+            if text:
+                output.add(TextDelta(text, index))
+        elif reasoning is not None:
+            if call is not None:
+                return False
+            if reasoning.text:
+                output.add(ReasoningDelta(reasoning.text, index))
+        elif call is not None:
+            if not self._events.blocks.is_call(index):
+                return False
+            if call.input:
+                output.add(ToolCallFragment(None, None, call.input, index, None, index, 0, False, output.events, output.offset))
+        return True
+
+    # ------------------------------------------------------------------------------------------ faults
+
+    def _fault(self, frame: Frame) -> None:
+        """Take a frame that is no event: an exception, an error, a broken one, one that was cut off."""
+        if frame.kind == "event":
+            self._is_cut = True
+            return
+        words = frame.data.decode("utf-8", "replace")
+        if frame.kind == "broken":
+            self.output.kill(StreamError("invalid_event", words))
+            return
+        body: JSON = words
+        # What cannot be read or kept as an object stays as its words.
+        with suppress(JSONError, UsageError):
+            body = kept(loads_lenient(frame.data)[0]) if frame.kind == "exception" else words
+        self._events.fail(frame.event, body)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def close(self, body_kind: str, *, complete: bool) -> list[AssistantMessageChunk]:
+        """Return the last chunk, which says how the stream ended.
+
+        Args:
+            body_kind: what the body turned out to be (`Framer.kind`).
+            complete: False if the transport broke off; `messageStop` makes the message whole all the same.
+        """
+        del complete
+        output, events = self.output, self._events
+        output.is_dead = False
+        if output.error is None:
+            output.error = self._end_error(body_kind)
+        output.flush(is_cut=output.error is not None and output.error.kind == "stream_truncated")
+        events.blocks.release()
+        for delta in events.rest():
+            output.add(delta)
+        return output.end(is_terminated=events.is_finished and output.error is None)
+
+    def _end_error(self, body_kind: str) -> StreamError | None:
+        if self._is_cut:
+            return StreamError("stream_truncated", "the body ended inside an event", retryable=True)
+        is_over = self._events.is_finished
+        return self._json.end_error(body_kind, is_over=is_over, is_understood=is_over)
