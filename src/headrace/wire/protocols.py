@@ -101,7 +101,7 @@ WIRES: Final = {
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder"),
         Wire(name="gemini", folder="gemini"),
         Wire(name="gemini-interactions", folder="gemini_interactions"),
-        Wire(name="bedrock-converse", folder="bedrock_converse", framing="aws"),
+        Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder"),
         Wire(name="dashscope", folder="dashscope"),
