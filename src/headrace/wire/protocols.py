@@ -19,10 +19,11 @@ from headrace.wire.decoder import WireDecoder
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.http import EncodedRequest
+from headrace.wire.json_array import ArrayOrBody
 from headrace.wire.lines import LineBody
 from headrace.wire.profile import Profile
 
-Framing: TypeAlias = Literal["events", "lines", "aws"]
+Framing: TypeAlias = Literal["events", "array", "lines", "aws"]
 
 
 class Framer(Protocol):
@@ -83,6 +84,8 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
         """Return a fresh framer for one body."""
         if self.framing == "aws":
             return AwsFrames(max_event_bytes=max_event_bytes)
+        if self.framing == "array":
+            return ArrayOrBody(max_event_bytes=max_event_bytes)
         return LineBody(max_event_bytes=max_event_bytes) if self.framing == "lines" else Body(max_event_bytes=max_event_bytes)
 
     def encode(self) -> Encode:
@@ -99,7 +102,7 @@ WIRES: Final = {
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
         Wire(name="openai-responses", folder="openai_responses"),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder"),
-        Wire(name="gemini", folder="gemini"),
+        Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions"),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),

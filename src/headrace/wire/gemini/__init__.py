@@ -1,0 +1,1 @@
+"""The protocol `gemini`: Google's generateContent and streamGenerateContent."""
