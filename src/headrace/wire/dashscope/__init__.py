@@ -1,0 +1,1 @@
+"""DashScope, the native API of Alibaba Model Studio."""
