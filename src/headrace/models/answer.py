@@ -44,12 +44,14 @@ class FailedAttempt(msgspec.Struct, frozen=True):
         error: what would have been raised.
         delay_s: how long was waited before the next one.
         chunks: how many chunks had been given out.
+        model: the id of the model that was asked; "" where only one could be.
     """
 
     attempt: int
     error: Exception
     delay_s: float
     chunks: int = 0
+    model: str = ""
 
 
 class ResponseFacts(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from headrace.decoding import StreamDecoder
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, HeadraceError
 from headrace.io.httpx_transport import HttpTransport
 from headrace.io.redact import secrets_of
 from headrace.io.retry import RetryPolicy
@@ -24,7 +24,10 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.request import OutputFormat, Request, Settings, ToolChoice
 from headrace.models import local, local_weights
 from headrace.models.answer import FailedAttempt, Messages, SettingsLike, Tools, messages_of, specs_of
+from headrace.models.breaker import Breaker, BreakerPolicy
 from headrace.models.clock import SYSTEM_CLOCK, Clock
+from headrace.models.gate import Gate, breaker_of
+from headrace.models.pace import RateLimits
 from headrace.models.stream import Call, ModelStream
 from headrace.providers.resolve import resolve
 from headrace.providers.secret import Secret
@@ -58,6 +61,10 @@ class Model:
         timeouts: for each attempt.
         retry: when to try again before the first chunk.
         mid_stream_retries: how often to start again after chunks were given out; then the stream gives `AttemptDiscarded`.
+        rate_limits: how fast it may be asked; fields of `RateLimits`. By default what the server says of its limits is obeyed, and no more.
+        breaker: True or a `BreakerPolicy` leaves a server alone that failed several times in a row; one breaker is shared by all models of
+            the same address, key and policy. A `Breaker` is the caller's own. Off by default: it would fail requests to one model because
+            of another's overload, which only helps where there is somewhere else to go.
         on_retry: told of each attempt that failed and is tried again.
         limits: on what a peer may send; fields of `Limits`.
         headers: more HTTP headers for every request.
@@ -86,6 +93,8 @@ class Model:
         retry: RetryPolicy = _DEFAULT_RETRY,
         mid_stream_retries: int = 0,
         on_retry: Callable[[FailedAttempt], None] | None = None,
+        rate_limits: RateLimits | Mapping[str, Any] | None = None,
+        breaker: Breaker | BreakerPolicy | bool | None = None,
         limits: Limits | Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         proxy: str | None = None,
@@ -111,6 +120,7 @@ class Model:
         self._options = {**self._endpoint.profile.decode_options, **(options or {})}
         self._new_id = new_id
         self._clock = clock
+        self._gate = Gate(id, clock=clock, limits=RateLimits.of(rate_limits), breaker=breaker_of(self._endpoint, clock, choice=breaker))
         self._timeouts = timeouts
         self._retry = retry
         self._mid_stream_retries = mid_stream_retries
@@ -143,6 +153,10 @@ class Model:
     def profile(self) -> Profile:
         """What the server takes and wants."""
         return self._endpoint.profile
+
+    def refusal(self) -> HeadraceError | None:
+        """Return why a request would not go out at once (an open breaker, a server that said to wait); None if it would."""
+        return self._gate.refusal()
 
     async def __aenter__(self) -> Self:
         return self
@@ -202,6 +216,7 @@ class Model:
                 warnings=encoded.warnings,
                 new_id=self._new_id or _hex_id,
                 clock=self._clock,
+                gate=self._gate,
                 timeouts=self._timeouts,
                 retry=self._retry,
                 mid_stream_retries=self._mid_stream_retries,

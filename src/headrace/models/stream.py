@@ -29,6 +29,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.models.answer import AnswerStream, AttemptDiscarded, FailedAttempt, ResponseFacts, StreamItem, finished
 from headrace.models.clock import Clock
 from headrace.models.failures import Where, failure_of, mid_stream_failure_of, refusal, request_id_of, stream_failure
+from headrace.models.gate import Gate
 
 # A server that keeps the connection open after the terminator is not waited for; leaving then closes it.
 _END_S: Final = 0.25
@@ -49,6 +50,7 @@ class Call(msgspec.Struct, frozen=True):
         warnings: what could not be sent.
         new_id: makes the message's id where the wire has none.
         clock: time, waiting and chance.
+        gate: what every attempt passes on its way out.
         timeouts: for each attempt.
         retry: the policy before the first chunk.
         mid_stream_retries: how often to start again after chunks were given out.
@@ -63,6 +65,7 @@ class Call(msgspec.Struct, frozen=True):
     warnings: tuple[Warning, ...]
     new_id: NewId
     clock: Clock
+    gate: Gate
     timeouts: Timeouts
     retry: RetryPolicy
     mid_stream_retries: int = 0
@@ -147,28 +150,31 @@ class ModelStream(AnswerStream):
         call = self._call
         request, self._secrets = await call.prepare()
         while True:
-            attempt = self._attempt = _Attempt(call.clock)
-            cause: HeadraceError | None = None
-            rest: list[AssistantMessageChunk] = []
-            try:
-                async with call.transport.stream(request, timeouts=call.timeouts) as response:
-                    decoder = await self._answered(response)
-                    reads = response.chunks()
-                    async for data in reads:
-                        if chunks := decoder.feed(data):
-                            if not attempt.chunks:
-                                chunks = attempt.held_and(chunks, call.clock)
-                            attempt.chunks += len(chunks)
-                            for chunk in chunks:
-                                yield chunk
-                        if _is_over(decoder):
-                            await _let_end(reads, decoder)
-                            break
-                    rest = attempt.close(complete=True)
-            except (TransportError, APIError) as error:
-                cause = error
-                rest = attempt.close(complete=False)
-            failure = self._ended(cause, rest)
+            async with call.gate.turn() as turn:
+                attempt = self._attempt = _Attempt(call.clock)
+                cause: HeadraceError | None = None
+                rest: list[AssistantMessageChunk] = []
+                try:
+                    async with call.transport.stream(request, timeouts=call.timeouts) as response:
+                        turn.heard(response.status, response.headers)
+                        decoder = await self._answered(response)
+                        reads = response.chunks()
+                        async for data in reads:
+                            if chunks := decoder.feed(data):
+                                if not attempt.chunks:
+                                    chunks = attempt.held_and(chunks, call.clock)
+                                attempt.chunks += len(chunks)
+                                for chunk in chunks:
+                                    yield chunk
+                            if _is_over(decoder):
+                                await _let_end(reads, decoder)
+                                break
+                        rest = attempt.close(complete=True)
+                except (TransportError, APIError) as error:
+                    cause = error
+                    rest = attempt.close(complete=False)
+                failure = self._ended(cause, rest)
+                turn.ended(failure)
             delay_s = None if failure is None else self._delay_s(failure)
             if failure is None or delay_s is None:
                 for chunk in rest:
@@ -238,10 +244,11 @@ class ModelStream(AnswerStream):
             judged = failure_of(failure, headers)
         if judged is None:
             return None
-        return policy.next_delay_s(done + 1, judged, random=call.clock.chance(), now=call.clock.now())
+        delay_s = policy.next_delay_s(done + 1, judged, random=call.clock.chance(), now=call.clock.now())
+        return None if delay_s is None else call.gate.retry_delay_s(delay_s)
 
     def _note(self, failure: HeadraceError, delay_s: float) -> None:
-        failed = FailedAttempt(len(self._failed) + 1, failure, delay_s, self._attempt.chunks)
+        failed = FailedAttempt(len(self._failed) + 1, failure, delay_s, self._attempt.chunks, self._call.what)
         self._failed.append(failed)
         self._final = None
         if self._call.on_retry is not None:
