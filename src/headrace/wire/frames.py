@@ -62,6 +62,15 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
         begin = self.offset if at is None else at
         return begin + sum(map(len, self.datas[known:n])) + (n - known) * self.around
 
+    def frames(self) -> list[Frame]:
+        """Return each event as a frame, in one pass."""
+        frames: list[Frame] = []
+        offset = self.offset
+        for data in self.datas:
+            frames.append(Frame(data, offset))
+            offset += len(data) + self.around
+        return frames
+
 
 class Framer(Protocol):
     """A machine from bytes to frames."""
