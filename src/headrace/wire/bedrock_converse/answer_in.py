@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace._json import JSON, dumps
+from headrace._json import JSON
 from headrace.messages.deltas import PartDelta
-from headrace.messages.parts import MediaKind, MediaPart, Part, ProviderItem, make
+from headrace.messages.parts import MediaKind, MediaPart, Part, make
 from headrace.wire.bedrock_converse.block_in import BlockReader
 from headrace.wire.bedrock_converse.media_types import media_type_of
 from headrace.wire.bedrock_converse.payload import decoded_base64, word
-from headrace.wire.json_events import kept
 
-PROTOCOL: Final = "bedrock-converse"
 _MEDIA: Final[dict[str, MediaKind]] = {"image": "image", "video": "video", "audio": "audio", "document": "document"}
 
 
@@ -32,9 +30,8 @@ def read_block(blocks: BlockReader, index: int, block: Mapping[str, Any]) -> lis
     """
     pieces = _pieces(block)
     if pieces is None:
-        return [
-            PartDelta(_media_of(block) or make(ProviderItem, provider=blocks.provider, protocol=PROTOCOL, raw=dumps(kept(block))), index)
-        ]
+        medium = _media_of(block)
+        return [blocks.item(block, index) if medium is None else PartDelta(medium, index)]
     start, deltas = pieces
     if start:
         blocks.start(index, start)

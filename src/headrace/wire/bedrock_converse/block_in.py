@@ -15,21 +15,24 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace._json import JSON, replace_surrogates
+from headrace._json import JSON, dumps, replace_surrogates
 from headrace.messages.deltas import (
     CitationDelta,
     MediaDelta,
+    PartDelta,
     ProviderToolFragment,
     ReasoningDelta,
     ToolCallFragment,
     ToolCallSettled,
 )
+from headrace.messages.parts import ProviderItem, make
 from headrace.wire.bedrock_converse.media_types import media_type_of
 from headrace.wire.bedrock_converse.payload import decoded_base64, text_of, word
 from headrace.wire.decoder import Output
 from headrace.wire.extras import Extras
 from headrace.wire.json_events import count_of, kept
 
+PROTOCOL: Final = "bedrock-converse"
 SERVER_TOOL: Final = "server_tool_use"
 _DELTAS: Final = frozenset({"text", "toolUse", "reasoningContent", "citation", "toolResult", "image"})
 _STARTS: Final = frozenset({"toolUse", "toolResult", "image"})
@@ -248,10 +251,16 @@ class BlockReader:
         content += [kept(piece) for piece in (pieces if isinstance(pieces, list) else [pieces])]
 
     def _result(self, key: int, result: dict[str, Any]) -> None:
-        """Let what a tool of the provider's gave join its call."""
+        """Let what a tool of the provider's gave join its call, if that stands right before it; else it keeps a place of its own."""
         identifier = word(result.get("toolUseId"))
-        at = self._server_calls.get(identifier or "", key)
-        self._output.add(ProviderToolFragment(identifier, provider=self.provider, result=kept(result), part=at))
+        if identifier is not None and self._server_calls.get(identifier) == key - 1:
+            self._output.add(ProviderToolFragment(result=kept(result), part=key - 1))
+        else:
+            self._output.add(self.item({"toolResult": result}, key))
+
+    def item(self, block: Mapping[str, Any], key: int) -> PartDelta:
+        """Return a block as the item that it is, to go back as it came."""
+        return PartDelta(make(ProviderItem, provider=self.provider, protocol=PROTOCOL, raw=dumps(kept(block))), key)
 
     def _image(self, block: Block, image: Mapping[str, Any]) -> None:
         source = image.get("source")

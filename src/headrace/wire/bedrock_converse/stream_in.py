@@ -88,11 +88,8 @@ class ConverseDecoder:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            if isinstance(frame, Batch):
-                for n, data in enumerate(frame.datas):
-                    self._one(Frame(data, frame.offset_of(n)), chunks)
-            else:
-                self._one(frame, chunks)
+            for single in frame.frames() if isinstance(frame, Batch) else (frame,):
+                self._one(single, chunks)
         return chunks
 
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:

@@ -1,0 +1,1 @@
+"""Bedrock's InvokeModel, as a client: the model's own stream inside of AWS frames."""
