@@ -105,7 +105,7 @@ WIRES: Final = {
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions"),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
-        Wire(name="bedrock-invoke", folder="bedrock_invoke", framing="aws"),
+        Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", framing="aws"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder"),
         Wire(name="dashscope", folder="dashscope", decoder="DashScopeDecoder"),
         Wire(name="ollama", folder="ollama", decoder="OllamaDecoder", framing="lines"),
