@@ -19,6 +19,7 @@ Shared code of tests is in `tests/support/`; its modules are imported by their p
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,6 +39,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 
 def pytest_configure(config):
+    # A shell starts what it puts in the background with SIGINT ignored, and children inherit that: tests of Ctrl-C need the usual way.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("HEADRACE_NO_SKIPS", "") not in {"", "0"}:
         # As a plugin of its own it also sees tests outside this folder (README, docs, docstrings).
         config.pluginmanager.register(NoSkips(), "headrace-no-skips")

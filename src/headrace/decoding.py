@@ -18,6 +18,7 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.summary import summary_of
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.error_in import MAX_ERROR_BODY, http_error
+from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
 from headrace.wire.protocols import WIRES, Wire
@@ -107,6 +108,7 @@ class StreamDecoder:
         self._total = 0
         self._error_body = bytearray()
         self._is_closed = False
+        self._is_over = False
         self._result: StreamResult | None = None
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[AssistantMessageChunk]:
@@ -122,25 +124,31 @@ class StreamDecoder:
             if not isinstance(data, _BYTES):
                 raise UsageTypeError(f"feed() takes bytes, not {type(data).__name__}", argument="data")
             data = bytes(data)
-        if self.is_over:
+        if self._is_over:
             return []
         if self._status >= _FIRST_ERROR:
             self._error_body += data[: MAX_ERROR_BODY - len(self._error_body)]
             return []
         self._total += len(data)
         too_many = self._total - self._limits.max_total_bytes
-        chunks = self._decoder.feed(self._body.feed(data if too_many <= 0 else data[:-too_many]))
-        if not self.is_over:
-            if self._body.exceeded:
-                self._decoder.output.exceed("event_bytes", self._limits.max_event_bytes)
-            elif too_many > 0:
-                self._decoder.output.exceed("total_bytes", self._limits.max_total_bytes)
+        frames = self._body.feed(data if too_many <= 0 else data[:-too_many])
+        chunks = self._feed_frames(frames) if frames else []
+        if (self._body.exceeded or too_many > 0) and not self._is_over:
+            which = "event_bytes" if self._body.exceeded else "total_bytes"
+            self._decoder.output.exceed(which, getattr(self._limits, f"max_{which}"))
+            self._is_over = True
+        return chunks
+
+    def _feed_frames(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
+        decoder = self._decoder
+        chunks = decoder.feed(frames)
+        self._is_over = decoder.is_done or decoder.output.is_dead
         return chunks
 
     @property
     def is_over(self) -> bool:
         """Whether nothing that still comes can change the message: the wire's terminator came, or the stream is broken beyond repair."""
-        return self._decoder.is_done or self._decoder.output.is_dead
+        return self._is_over
 
     def close(self, complete: bool = True) -> list[AssistantMessageChunk]:  # noqa: FBT001, FBT002 - the contract's signature
         """End the stream; returns the last chunks, of which the very last says how it ended.
@@ -157,7 +165,7 @@ class StreamDecoder:
         if self._status >= _FIRST_ERROR:
             self._decoder.output.fail(http_error(self._status, bytes(self._error_body)))
             return self._decoder.close("events", complete=complete)
-        chunks = [] if self.is_over else self._decoder.feed(self._body.close())
+        chunks = [] if self._is_over else self._feed_frames(self._body.close())
         if self._body.kind == "other":
             self._decoder.output.fail(StreamError("not_event_stream", self._what_it_is()))
         return chunks + self._decoder.close(self._body.kind, complete=complete)

@@ -37,10 +37,13 @@ class Body:
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
+        sse = self._sse
         if len(self._begin) < _SHOWN:
             self._begin += data[: _SHOWN - len(self._begin)]
-        if self._sse is not None:
-            return self._feed_events(self._sse, data)
+        if sse is not None:
+            frames = sse.feed(data)
+            self.exceeded = sse.exceeded
+            return frames
         if self.exceeded or self.kind == "other":
             return []
         if self.kind == "json":

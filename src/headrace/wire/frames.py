@@ -135,9 +135,11 @@ class SSE:
             return self._feed_any_line_end(data)
         if b"\n" not in data:
             return self._hold(data, [])
-        start = len(self._held)
+        held = self._held
+        start = len(held)
         if start:
-            data = self._with_held(data)
+            data = b"".join((held, data))
+            held.clear()
         if self._start < 0:
             return self._feed_events(data, start)
         end = self._end_of_event(data, start)
@@ -160,18 +162,19 @@ class SSE:
         datas = data[6:cut].split(_SEPARATOR)
         if data.count(b"\n", 0, cut) != 2 * (len(datas) - 1) or cut > self._max:  # not each event is one data line
             return self._feed_lines(data)
-        batch = Batch(datas, self._base)
-        self._base += cut + 2
+        frames: list[Frame | Batch] = [Batch(datas, self._base)]
+        cut += 2
+        self._base += cut
         self.known_lines += 1
-        if cut + 2 < len(data):
-            return [batch, *self._feed_lines(data[cut + 2 :])]
-        return [batch]
-
-    def _with_held(self, data: bytes) -> bytes:
-        """Return what is held and these bytes behind it; then nothing is held."""
-        whole = b"".join((self._held, data))
-        self._held.clear()
-        return whole
+        if cut == len(data):
+            return frames
+        rest = data[cut:]
+        if b"\n" in rest:
+            return frames + self._feed_lines(rest)
+        if len(rest) > self._max:
+            return self._exceed(frames)
+        self._held += rest
+        return frames
 
     def _feed_lines(self, data: bytes) -> list[Frame | Batch]:
         """Read lines that end with a line feed, one by one."""
@@ -194,7 +197,8 @@ class SSE:
                 self._base += 1
         start = len(self._held)
         if start:
-            data = self._with_held(data)
+            data = b"".join((self._held, data))
+            self._held.clear()
         position = 0
         for match in _LINE_END.finditer(data, start):
             if match.start() - position + self._pending_bytes > self._max:

@@ -282,3 +282,7 @@ def test_media_of_an_assistant_without_words_are_left_out_and_said():
 
 def test_an_assistants_name_goes_along():
     assert sent(AssistantMessage("42", name="bob"))["name"] == "bob"
+
+
+def test_an_empty_refusal_says_nothing():
+    assert sent(AssistantMessage(["42", RefusalPart("")], provider="acme")) == {"role": "assistant", "content": "42"}

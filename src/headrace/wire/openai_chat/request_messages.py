@@ -112,7 +112,8 @@ class _Assistant:
             case ReasoningPart():
                 self._reasoning(n, part)
             case RefusalPart() if self.profile.supports_refusal:
-                self.refusal.append(part.text)
+                if part.text:
+                    self.refusal.append(part.text)
             case MediaPart():
                 self._media(n, part)
             case ProviderItem():
