@@ -29,7 +29,8 @@ _TEXTS: Final = ("outputText", "generation", "completion", "text")
 _WORDS: Final = ("completionReason", "completion_reason", "stop_reason", "finish_reason")
 _LISTS: Final = ("outputs", "results", "generations", "completions")
 _INPUTS: Final = ("inputTextTokenCount", "prompt_token_count")
-_OUTPUTS: Final = ("totalOutputTextTokenCount", "generation_token_count", "tokenCount")
+_TOTAL: Final = "totalOutputTextTokenCount"  # stands in the last event alone
+_OUTPUTS: Final = (_TOTAL, "generation_token_count", "tokenCount")
 _IDS: Final = ("generation_id", "response_id", "id")
 _KNOWN: Final = frozenset(
     {
@@ -143,6 +144,8 @@ class CompletionReader:
         if inputs is not None or outputs is not None:
             raw = {name: event[name] for name in (*_INPUTS, *_OUTPUTS) if event.get(name) is not None}
             self._output.add(UsageDelta(Usage(input_tokens=inputs, output_tokens=outputs, raw=raw)))
+        if count_of(event.get(_TOTAL)) is not None:
+            self.is_finished = True
 
     def _word(self, event: Mapping[str, Any]) -> None:
         word = next((word for name in _WORDS if (word := _word_at(event.get(name)))), "")

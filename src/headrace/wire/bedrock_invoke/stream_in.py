@@ -34,6 +34,7 @@ from headrace.wire.options import DecodeOptions
 _MARK: Final = b'"amazon-bedrock-'
 _METRICS: Final = "amazon-bedrock-invocationMetrics"
 _GUARDRAIL: Final = "amazon-bedrock-guardrailAction"
+_TRACE: Final = "amazon-bedrock-trace"
 _STOP_REASON: Final = b'"stop_reason"'
 
 
@@ -65,6 +66,7 @@ class InvokeDecoder:
         self._is_chat = False
         self._is_cut = False
         self._metrics: JSON = None
+        self._is_last = False  # an event came that Bedrock marks as the last one
         self._guardrail: str | None = None
         self.output: Output = self._inner.output
 
@@ -120,6 +122,7 @@ class InvokeDecoder:
         if not isinstance(event, dict):
             return frame
         self._metrics = event.get(_METRICS) or self._metrics
+        self._is_last = self._is_last or _METRICS in event or _TRACE in event
         action = event.get(_GUARDRAIL)
         self._guardrail = action if isinstance(action, str) else self._guardrail
         if self._is_chat and isinstance(event.get("choices"), list) and _STOP_REASON in frame.data:
@@ -174,7 +177,7 @@ class InvokeDecoder:
             output.fail(StreamError("stream_truncated", "the body ended inside an event", retryable=True))
         chunks: list[AssistantMessageChunk] = []
         if not output.is_dead:
-            if self._is_chat and self._metrics is not None:  # they come with the last event, and this shape has no other end here
+            if self._is_chat and self._is_last:  # this shape has no other end here
                 chunks += self._inner.feed([Frame(b"[DONE]", output.offset)])
             self._supplement()
         return chunks + self._inner.close(body_kind, complete=complete)
@@ -189,12 +192,10 @@ class InvokeDecoder:
             gaps: dict[str, Any] = {name: getattr(metrics, name) for name in COUNTS if known.get(name) is None}
             if any(count is not None for count in gaps.values()):
                 output.add(UsageDelta(Usage(**gaps, raw=metrics.raw if own is None else EMPTY)))
+        is_last = self._is_last
+        if isinstance(self._inner, CompletionDecoder):
+            reader = self._inner.reader
+            is_last = reader.is_finished = reader.is_finished or is_last
         choice = output.fold.choices.get(0)
-        if self._guardrail == "INTERVENED" and (choice is None or not choice.words):
-            word = self._guardrail
-            if isinstance(self._inner, CompletionDecoder):
-                self._inner.reader.finish(word, "content_filter")
-            else:
-                output.add(FinishDelta(word, 0, "content_filter", output.events, output.offset))
-        elif isinstance(self._inner, CompletionDecoder) and self._metrics is not None:
-            self._inner.reader.is_finished = True
+        if self._guardrail == "INTERVENED" and is_last and (choice is None or not choice.words):
+            output.add(FinishDelta(self._guardrail, 0, "content_filter", output.events, output.offset))
