@@ -100,10 +100,10 @@ WIRES: Final = {
     wire.name: wire
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
-        Wire(name="openai-responses", folder="openai_responses"),
+        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder"),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder"),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", framing="array"),
-        Wire(name="gemini-interactions", folder="gemini_interactions"),
+        Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder"),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", framing="aws"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder"),

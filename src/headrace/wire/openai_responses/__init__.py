@@ -1,0 +1,1 @@
+"""OpenAI Responses and those who speak it: requests out, streams in."""
