@@ -10,7 +10,6 @@ in every event (usage, ratings, grounding) replaces what came before and is give
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -23,8 +22,9 @@ from headrace.wire.error_in import stream_error
 from headrace.wire.extras import Extras
 from headrace.wire.gemini.candidate import Candidate
 from headrace.wire.gemini.fast import raw_part
-from headrace.wire.gemini.part_in import PartReader, kept
+from headrace.wire.gemini.part_in import PartReader
 from headrace.wire.gemini.usage_in import usage_in
+from headrace.wire.gemini.values import kept, text_of, time_of
 
 _KNOWN_EVENT: Final = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId", "createTime", "error"})
 _KNOWN_CANDIDATE: Final = frozenset({"content", "index", "finishReason", "logprobsResult"})
@@ -134,13 +134,13 @@ class EventReader:
         is_first, self.has_event = not self.has_event, True
         if self.has_head:
             return
-        identifier, model = _name(event.get("responseId")), _name(event.get("modelVersion"))
+        identifier, model = text_of(event.get("responseId")), text_of(event.get("modelVersion"))
         is_new = (identifier and not self._has_id) or (model and not self._has_model)
         if is_new or (is_first and self._provider):
             self._has_id = self._has_id or identifier is not None
             self._has_model = self._has_model or model is not None
             self.has_head = self._has_id and self._has_model
-            self._output.add(MessageStart(identifier, model, _time(event.get("createTime")), None, self._provider))
+            self._output.add(MessageStart(identifier, model, time_of(event.get("createTime")), None, self._provider))
 
     def _errors(self, event: Mapping[str, Any], *, is_error: bool) -> None:
         error = event.get("error")
@@ -247,18 +247,6 @@ def _index(candidate: Mapping[str, Any], place: int, candidates: list[dict[str, 
         return index
     taken = {other.get("index") for other in candidates}
     return place if 0 in taken or sum("index" not in other for other in candidates) > 1 else 0
-
-
-def _name(value: JSON) -> str | None:
-    return replace_surrogates(value) if isinstance(value, str) and value else None
-
-
-def _time(value: JSON) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(value)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def snapshot_of(raw: bytes) -> JSON:

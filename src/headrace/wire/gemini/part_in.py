@@ -9,36 +9,25 @@ bytes that came. Whatever stands beside the content (a thought signature first o
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from headrace._json import JSON, MAX_DEPTH, dumps_text, freeze, replace_surrogates
+from headrace._json import JSON, dumps_text
 from headrace.messages.deltas import MediaDelta, PartDataDelta, PartDelta, ProviderToolFragment, ReasoningDelta
-from headrace.messages.parts import MediaKind, MediaPart, ProviderItem, make
+from headrace.messages.parts import MediaPart, ProviderItem, make
 from headrace.wire.decoder import Output
 from headrace.wire.gemini.call_in import CallReader
 from headrace.wire.gemini.candidate import Candidate, OpenTool
+from headrace.wire.gemini.values import bytes_of, kept, kind_of, text_of
 
 PROTOCOL: Final = "gemini"
 SIGNATURE: Final = "thoughtSignature"
 """The field that has to go back on the part that it came with."""
 
-_KEPT_DEPTH: Final = MAX_DEPTH - 16  # a message wraps what it keeps a few levels deeper, and must be readable itself
 _TEXT_FIELDS: Final = frozenset({"text", "thought"})
 _RESULT_OF: Final = {"codeExecutionResult": "executableCode", "toolResponse": "toolCall"}
 _TOOLS: Final = (*_RESULT_OF.values(), *_RESULT_OF)
 CODE_EXECUTION: Final = "code_execution"
-
-
-def kept(value: JSON) -> JSON:
-    """Return a value of the wire as it is kept: frozen, and writable as UTF-8.
-
-    Raises:
-        UsageError: it is nested too deep, or holds a number too large to be written again; `EventReader.read` takes it.
-    """
-    return freeze(replace_surrogates(value), "it", max_depth=_KEPT_DEPTH)
 
 
 class PartReader:
@@ -114,14 +103,14 @@ class PartReader:
         self._output.add(fragment)
 
     def _inline(self, blob: Mapping[str, Any], beside: dict[str, JSON], candidate: Candidate, raw: Callable[[], bytes]) -> None:
-        data, mime = _bytes_of(blob.get("data")), _text_of(blob.get("mimeType"))
+        data, mime = bytes_of(blob.get("data")), text_of(blob.get("mimeType"))
         if data is None:
             self._unknown(candidate, raw)
             return
         candidate.grow(self._output)
         beside.pop("inlineData")
         kind = kind_of(mime)
-        name = _text_of(blob.get("displayName"))
+        name = text_of(blob.get("displayName"))
         if kind == "audio" and not beside and not name:
             key = candidate.part_for(f"audio {mime}")  # speech comes in pieces
             self._output.add(MediaDelta(kind, data, media_type=mime, part=key, choice=candidate.index))
@@ -130,13 +119,13 @@ class PartReader:
         self._output.add(PartDelta(part, candidate.open_part(), candidate.index))
 
     def _file(self, file: Mapping[str, Any], beside: dict[str, JSON], candidate: Candidate, raw: Callable[[], bytes]) -> None:
-        url, mime = _text_of(file.get("fileUri")), _text_of(file.get("mimeType"))
+        url, mime = text_of(file.get("fileUri")), text_of(file.get("mimeType"))
         if url is None:
             self._unknown(candidate, raw)
             return
         candidate.grow(self._output)
         beside.pop("fileData")
-        name = _text_of(file.get("displayName"))
+        name = text_of(file.get("displayName"))
         part = make(MediaPart, kind=kind_of(mime), url=url, media_type=mime, name=name, provider_data=beside)
         self._output.add(PartDelta(part, candidate.open_part(), candidate.index))
 
@@ -144,30 +133,3 @@ class PartReader:
         candidate.grow(self._output)
         item = make(ProviderItem, provider=self._provider, protocol=PROTOCOL, raw=raw())
         self._output.add(PartDelta(item, candidate.open_part(), candidate.index))
-
-
-def kind_of(media_type: str | None) -> MediaKind:
-    """Return what kind of medium a type is; what is no image, sound or video is a document."""
-    match (media_type or "").partition("/")[0].lower():
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "document"
-
-
-def _text_of(value: JSON) -> str | None:
-    return replace_surrogates(value) if isinstance(value, str) and value else None
-
-
-def _bytes_of(text: JSON) -> bytes | None:
-    """Decode base64, in either alphabet; None if it is none."""
-    if not isinstance(text, str):
-        return None
-    try:
-        return base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
