@@ -9,7 +9,7 @@ DEV := .venv/.installed-dev
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture format coverage bench clean
+.PHONY: help demo test check lint types architecture format coverage bench fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ coverage: $(DEV)  ## run the tests and show what they do not reach
 
 bench: $(DEV)  ## measure, side by side with the floor
 	$(BIN)/python bench/run.py
+
+fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter
+	$(BIN)/python fuzz/decoders.py --seconds $(or $(SECONDS),300)
 
 clean:  ## remove the environment and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist
