@@ -47,6 +47,7 @@ _HOMES = {
     "headrace.tools.toolset": "Toolset toolset",
     "headrace.tools.context": "Context",
     "headrace.models.answer": "AttemptDiscarded",
+    "headrace.models.fallback": "FallbackModel",
     "headrace.models.model": "Model",
     "headrace.models.script": "Scripted",
     "headrace.models.scripted": "ScriptedModel",
@@ -125,6 +126,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
     from headrace.messages.value_merge import merge_values
     from headrace.messages.warning import Warning  # noqa: A004 - the field's word
     from headrace.models.answer import AttemptDiscarded
+    from headrace.models.fallback import FallbackModel
     from headrace.models.model import Model
     from headrace.models.script import Scripted
     from headrace.models.scripted import ScriptedModel
@@ -153,6 +155,7 @@ __all__ = [
     "ContextLengthError",
     "Delta",
     "Deny",
+    "FallbackModel",
     "HTTPRequest",
     "HeadraceError",
     "HttpTransport",

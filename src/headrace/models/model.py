@@ -21,7 +21,7 @@ from headrace.io.retry import RetryPolicy
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts, Transport
 from headrace.messages.accumulator import NewId
 from headrace.messages.message import AssistantMessage
-from headrace.messages.request import OutputFormat, Request, Settings, ToolChoice
+from headrace.messages.request import OutputFormat, Request, Settings, ToolChoice, ToolSpec
 from headrace.models import local, local_weights
 from headrace.models.answer import FailedAttempt, Messages, SettingsLike, Tools, messages_of, specs_of
 from headrace.models.breaker import Breaker, BreakerPolicy
@@ -212,7 +212,7 @@ class Model:
                 provider=self._endpoint.provider,
                 transport=self._transport,
                 prepare=prepare,
-                new_decoder=lambda response: self._new_decoder(response.status, response),
+                new_decoder=lambda response: self._new_decoder(response.status, response, request.tools),
                 warnings=encoded.warnings,
                 new_id=self._new_id or _hex_id,
                 clock=self._clock,
@@ -256,11 +256,15 @@ class Model:
         request = HTTPRequest("POST", base_url + encoded.path, headers, encoded.body)
         return request, secrets_of(request.url, request.headers)
 
-    def _new_decoder(self, status: int, response: Response | None) -> StreamDecoder:
+    def _new_decoder(self, status: int, response: Response | None, tools: tuple[ToolSpec, ...] = ()) -> StreamDecoder:
+        options = self._options
+        if options.get("inline_tool_calls") and options.get("inline_tool_names") is None:
+            # Text becomes a call only of a tool that this request offered.
+            options = {**options, "inline_tool_names": {tool.name: tool.parameters for tool in tools if tool.kind == "function"}}
         return StreamDecoder(
             protocol=self._endpoint.protocol,
             provider=self._endpoint.provider,
-            options=self._options,
+            options=options,
             content_type=None if response is None else response.headers.get("content-type"),
             status=status,
             limits=self._limits,

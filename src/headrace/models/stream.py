@@ -33,8 +33,8 @@ from headrace.models.gate import Gate
 
 # A server that keeps the connection open after the terminator is not waited for; leaving then closes it.
 _END_S: Final = 0.25
-# What says nothing to a reader yet.
-_SILENT: Final = frozenset({MessageStart, MetadataDelta, UsageDelta, WarningDelta})
+SILENT: Final = frozenset({MessageStart, MetadataDelta, UsageDelta, WarningDelta})
+"""The deltas that say nothing to a reader yet."""
 _TITLE: Final = re.compile(r"<title[^>]{0,100}>([^<]{0,200})", re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ class _Attempt:
         Many servers say who answers and only then that they cannot. What was held is forgotten in a retry that nobody notices.
         """
         self.held += chunks
-        if all(type(delta) in _SILENT for chunk in chunks for delta in chunk.deltas):
+        if all(type(delta) in SILENT for chunk in chunks for delta in chunk.deltas):
             return []
         self.first_chunk_s = clock.elapsed_s() - self.began_s
         chunks, self.held = self.held, []
