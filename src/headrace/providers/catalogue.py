@@ -24,6 +24,18 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
         docs_url="https://platform.openai.com/docs/api-reference",
     ),
     Provider(
+        id="anthropic",
+        name="Anthropic",
+        protocol="anthropic-messages",
+        base_url="https://api.anthropic.com/v1",
+        base_url_variables=(("ANTHROPIC_BASE_URL", "/v1"),),  # its own tools set it without the version
+        profile=profiles.ANTHROPIC,
+        aliases=("claude",),
+        docs_url="https://platform.claude.com/docs",
+        key_header="x-api-key",
+        key_prefix="",
+    ),
+    Provider(
         id="azure",
         name="Azure OpenAI",
         key_variables=("AZURE_OPENAI_API_KEY",),
@@ -283,8 +295,71 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
         docs_url="https://lmstudio.ai/docs",
         needs_key=False,
     ),
+    Provider(
+        id="deepseek-messages",
+        name="DeepSeek (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://api.deepseek.com/anthropic/v1",
+        key_variables=("DEEPSEEK_API_KEY",),
+        profile=profiles.DEEPSEEK_MESSAGES,
+        docs_url="https://api-docs.deepseek.com/guides/anthropic_api",
+        key_header="x-api-key",
+        key_prefix="",
+    ),
+    Provider(
+        id="moonshot-messages",
+        name="Moonshot AI (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://api.moonshot.ai/anthropic/v1",
+        key_variables=("MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY"),
+        profile=profiles.MOONSHOT_MESSAGES,
+        aliases=("kimi-messages",),
+        docs_url="https://platform.moonshot.ai/docs",
+    ),
+    Provider(
+        id="zai-messages",
+        name="Z.ai (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://api.z.ai/api/anthropic/v1",
+        key_variables=("ZAI_API_KEY",),
+        profile=profiles.ZHIPU_MESSAGES,
+        docs_url="https://docs.z.ai",
+    ),
+    Provider(
+        id="zhipu-messages",
+        name="Zhipu AI (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://open.bigmodel.cn/api/anthropic/v1",
+        key_variables=("ZHIPU_API_KEY", "ZHIPUAI_API_KEY"),
+        profile=profiles.ZHIPU_MESSAGES,
+        aliases=("glm-messages",),
+        docs_url="https://docs.bigmodel.cn",
+    ),
+    Provider(
+        id="minimax-messages",
+        name="MiniMax (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://api.minimax.io/anthropic/v1",
+        key_variables=("MINIMAX_API_KEY",),
+        profile=profiles.MINIMAX_MESSAGES,
+        docs_url="https://platform.minimax.io/docs",
+        key_header="x-api-key",
+        key_prefix="",
+    ),
     Provider(id="local", name="A model in this process", profile=profiles.LLAMACPP, needs_key=False, is_in_process=True),
 )
+
+AT_ANY_ADDRESS: Final[dict[str, Provider]] = {
+    "anthropic-messages": Provider(
+        id="anthropic-messages",
+        name="a server that speaks Messages",
+        protocol="anthropic-messages",
+        profile=profiles.MESSAGES,
+        key_header="x-api-key",
+        key_prefix="",
+    ),
+}
+"""By protocol: what holds for a server of which nothing but the protocol is known, where that is not what holds for Chat Completions."""
 
 BY_NAME: Final[dict[str, Provider]] = {name: provider for provider in PROVIDERS for name in (provider.id, *provider.aliases)}
 """Every provider by its id and by each of its aliases."""

@@ -177,3 +177,66 @@ OLLAMA: Final = Profile(
 )
 LMSTUDIO: Final = Profile(tool_choices=("auto", "none", "required"), unsupported_settings=("n",))
 PLAIN: Final = DEFAULT
+
+# ---------------------------------------------------------------------------------------------- the Messages protocol
+
+
+def _thinking_budgets(*budgets: int) -> dict[str, dict[str, Any]]:
+    """Return efforts of a model that wants a number of tokens to think with."""
+    thinking = zip(_EFFORTS, budgets, strict=True)
+    return {
+        "none": {"thinking": {"type": "disabled"}},
+        **{effort: {"thinking": {"type": "enabled", "budget_tokens": tokens}} for effort, tokens in thinking},
+    }
+
+
+def _adaptive_thinking(off: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return efforts of a model that decides by itself how much it thinks."""
+    words = zip(_EFFORTS, ("low", "low", "medium", "high"), strict=True)
+    return {"none": off, **{effort: {"thinking": {"type": "adaptive"}, "output_config": {"effort": word}} for effort, word in words}}
+
+
+# What every server takes that speaks Messages; a signature is asked for by the one who gave it alone.
+MESSAGES: Final = Profile(
+    call_id_pattern=r"[A-Za-z0-9_-]+",
+    tool_name_pattern=r"[A-Za-z0-9_-]",
+    takes_foreign_reasoning=False,
+    supports_images_in_results=True,
+    supports_file_urls=True,
+    output_formats=("json_schema",),
+    efforts=_thinking_budgets(1024, 2048, 8192, 16384),
+)
+_NO_SAMPLING: Final = ("temperature", "top_p")
+# Older models want a budget; from 4.6 on they decide themselves, from 4.7 on a temperature is an error, from 5 on they think unless told not to.
+ANTHROPIC: Final = MESSAGES.replace(
+    max_tool_name=128,
+    needs_signature=True,
+    needs_declared_tools=True,
+    supports_strict_tools=True,
+    default_max_tokens=16384,
+    efforts=_adaptive_thinking({"thinking": {"type": "disabled"}}),
+    unsupported_settings=_NO_SAMPLING,
+    by_model={
+        r"claude-3-7-.*|claude-(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:[-@]\d{8}|-latest)?": {
+            "efforts": _thinking_budgets(1024, 2048, 8192, 16384),
+            "unsupported_settings": (),
+        },
+        r"claude-(?:3|2|instant)\b.*": {"efforts": {}, "unsupported_settings": (), "default_max_tokens": 4096},
+        r"claude-[a-z]+-4-6.*": {"unsupported_settings": ()},
+        r"claude-[a-z]+-4-[7-9].*": {"efforts": _adaptive_thinking({})},
+    },
+)
+_NO_FORMAT: Final = MESSAGES.replace(output_formats=())
+DEEPSEEK_MESSAGES: Final = _NO_FORMAT.replace(
+    supports_images=False,
+    supports_files=False,
+    unsupported_settings=("parallel_tool_calls",),
+    efforts={
+        "none": {"thinking": {"type": "disabled"}},
+        **{effort: {"thinking": {"type": "enabled"}, "output_config": {"effort": effort.replace("minimal", "low")}} for effort in _EFFORTS},
+    },
+)
+MOONSHOT_MESSAGES: Final = _NO_FORMAT
+ZHIPU_MESSAGES: Final = _NO_FORMAT.replace(efforts=_THINKING)
+# "He", then "He" again in the first delta: the start of a block is repeated.
+MINIMAX_MESSAGES: Final = _NO_FORMAT.replace(decode_options={"drop_repeated_block_start_text": True})

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from headrace.errors import ConfigError, UnsupportedError
-from headrace.providers.catalogue import BY_NAME, PROTOCOLS, PROVIDERS
+from headrace.providers.catalogue import AT_ANY_ADDRESS, BY_NAME, PROTOCOLS, PROVIDERS
 from headrace.providers.record import Endpoint, Provider
 from headrace.providers.secret import Secret
 from headrace.wire.profile import DEFAULT, Profile
@@ -61,7 +61,7 @@ def resolve(
         model=model,
         base_url=_base_url(provider, base_url, environ),
         api_key=_key(provider, api_key, environ),
-        profile=_profile(provider.profile, provider.id, profile),
+        profile=_profile(provider.profile.for_model(model), provider.id, profile),
         key_header=provider.key_header,
         key_prefix=provider.key_prefix,
     )
@@ -119,24 +119,29 @@ def _at_address(
         raise ConfigError(f"{protocol}:{model} needs base_url=…, the address of the server with its version, such as https://host/v1",
                           argument="base_url")  # fmt: skip
     address = normalise_base_url(base_url)
-    known = _known_at(address)
+    known = _known_at(address, protocol)
     provider = known.id if known else urlsplit(address).netloc.lower()
+    facts = known or AT_ANY_ADDRESS.get(protocol)
     return Endpoint(
         provider=provider,
         protocol=protocol,
         model=model,
         base_url=address,
         api_key=_as_secret(api_key, "api_key") if api_key else None,
-        profile=_profile(known.profile if known else DEFAULT, provider, profile),
-        key_header=known.key_header if known else "authorization",
-        key_prefix=known.key_prefix if known else "Bearer ",
+        profile=_profile(facts.profile.for_model(model) if facts else DEFAULT, provider, profile),
+        key_header=facts.key_header if facts else "authorization",
+        key_prefix=facts.key_prefix if facts else "Bearer ",
     )
 
 
-def _known_at(address: str) -> Provider | None:
-    """Return the provider whose address this is, so that its quirks are known; a local port may be anybody's."""
+def _known_at(address: str, protocol: str) -> Provider | None:
+    """Return the provider whose address this is, so that its quirks in this protocol are known; a local port may be anybody's."""
     host = urlsplit(address).netloc.lower()
-    return next((one for one in PROVIDERS if one.base_url and one.needs_key and urlsplit(one.base_url).netloc == host), None)
+    there = [one for one in PROVIDERS if one.base_url and one.needs_key and urlsplit(one.base_url).netloc == host]
+    same = next((one for one in there if one.protocol == protocol), None)
+    if same is not None or protocol in AT_ANY_ADDRESS:
+        return same
+    return next((one for one in there if one.protocol not in AT_ANY_ADDRESS), None)
 
 
 def _profile(own: Profile, provider: str, given: Profile | Mapping[str, Any] | None) -> Profile:
@@ -149,7 +154,8 @@ def _base_url(provider: Provider, argument: str | None, environ: Mapping[str, st
         return normalise_base_url(argument)
     if provider.is_in_process:
         return None
-    pairs = ((f"{provider.variable_stem}_BASE_URL", ""), *provider.base_url_variables)
+    own = f"{provider.variable_stem}_BASE_URL"
+    pairs = ((own, dict(provider.base_url_variables).get(own, "")), *(pair for pair in provider.base_url_variables if pair[0] != own))
     for variable, suffix in pairs:
         value = environ.get(variable, "").strip()
         if value:

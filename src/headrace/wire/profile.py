@@ -53,6 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         reasoning_when: on which assistant messages: all, those with tool calls, or none.
         reasoning_filler: what stands in the field where a message has no thinking but the server insists on the field.
         takes_foreign_reasoning: whether the text of another provider's thinking goes along too.
+        needs_signature: whether thinking goes back only with the signature that proves it.
         sends_provider_data: whether members that we did not understand go back to where they came from.
 
         call_id_pattern: what a tool call's id must match as a whole, or None for anything.
@@ -62,19 +63,23 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         arguments_as: whether arguments stand as JSON text or as an object.
         supports_custom_tools: whether there are tools that take free text.
         supports_strict_tools: whether a tool may ask for strict arguments.
+        needs_declared_tools: whether tools that the history called must be declared, also where none may be called any more.
         tool_choices: the forms of `tool_choice` that there are.
 
         supports_images, supports_audio, supports_files, supports_video: which media user messages may carry.
         supports_file_urls: whether a document may be named by its address.
         supports_images_in_results: whether tool messages may carry images; else they follow in a user message.
+        sends_all_as_media: where one service takes text and another media: whether the latter gets every request.
 
         output_formats: the forms of `response_format` that there are.
         max_tokens_field, seed_field: the names of these settings.
+        default_max_tokens: what a wire that insists on a bound sends where the caller names none.
         unsupported_settings: names of `Settings` fields that the server lacks.
         supports_stream_usage: whether `stream_options.include_usage` may be asked for.
         efforts: the body's members for each reasoning effort; empty means `reasoning_effort` with the word as it is.
         body: members of every request's body.
         decode_options: options for the decoder of the answers, such as `think_tags`.
+        by_model: switches that differ for models whose whole name matches a pattern; the first that matches counts.
     """
 
     provider: str = ""
@@ -93,6 +98,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_when: ReasoningWhen = "always"
     reasoning_filler: str | None = None
     takes_foreign_reasoning: bool = True
+    needs_signature: bool = False
     sends_provider_data: bool = True
 
     call_id_pattern: str | None = None
@@ -102,6 +108,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments_as: Literal["text", "object"] = "text"
     supports_custom_tools: bool = False
     supports_strict_tools: bool = False
+    needs_declared_tools: bool = False
     tool_choices: tuple[ToolChoiceWord, ...] = ("auto", "none", "required", "named")
 
     supports_images: bool = True
@@ -110,19 +117,22 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     supports_video: bool = False
     supports_file_urls: bool = False
     supports_images_in_results: bool = False
+    sends_all_as_media: bool = False
 
     output_formats: tuple[OutputFormatWord, ...] = ("json_schema", "json_object")
     max_tokens_field: str = "max_tokens"
     seed_field: str = "seed"
+    default_max_tokens: int = 8192
     unsupported_settings: tuple[str, ...] = ()
     supports_stream_usage: bool = True
     efforts: dict[str, dict[str, Any]] = EMPTY
     body: dict[str, Any] = EMPTY
     decode_options: dict[str, Any] = EMPTY
+    by_model: dict[str, dict[str, Any]] = EMPTY
 
     def __post_init__(self) -> None:
         """Freeze the open fields and check that the switches fit together."""
-        for field in ("efforts", "body", "decode_options"):
+        for field in ("efforts", "body", "decode_options", "by_model"):
             msgspec.structs.force_setattr(self, field, freeze(getattr(self, field), f"profile.{field}"))
         unknown = sorted(set(self.unsupported_settings) - set(Settings.__struct_fields__))
         if unknown:
@@ -167,6 +177,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def fits_call_id(self, call_id: str) -> bool:
         """Return whether the server takes this id of a tool call."""
         return call_id != "" and (self.call_id_pattern is None or re.fullmatch(self.call_id_pattern, call_id) is not None)
+
+    def for_model(self, model: str) -> Self:
+        """Return the profile with the switches that differ for this model.
+
+        Raises:
+            ConfigError: `by_model` holds no such switch, or a value that does not fit.
+        """
+        found = (changes for pattern, changes in self.by_model.items() if re.fullmatch(pattern, model))
+        return self.replace(**next(found, EMPTY))
 
     def is_own(self, provider: str | None) -> bool:
         """Return whether a message of this provider is the server's own; one that names no provider counts as own."""

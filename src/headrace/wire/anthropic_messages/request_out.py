@@ -1,0 +1,207 @@
+"""A request in neutral words as the body of `POST …/messages`.
+
+The rule of this file: the same request gives the same bytes, and each message is encoded once (`EncodingCache`). Whatever the history, the
+body keeps the wire's laws: roles alternate, the first is the user's, every call is answered at the beginning of the message behind it, ids
+are used once (`wire/history.py`). What the server cannot take is said as a `dropped_for_provider` warning; what would change the meaning of
+the request if it were left out is an `UnsupportedError`.
+
+Markers for the prompt cache are data of the caller's: `metadata={"cache_control": {"type": "ephemeral"}}` of a message or a tool result marks
+its last block, the same in the `provider_data` of a part or a tool marks that one, and in `settings.extra_body` the request as a whole.
+
+Source: https://platform.claude.com/docs/en/api/messages.
+"""
+
+# Bodies and metadata are JSON of the caller's: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from headrace._json import dumps
+from headrace.errors import UsageError
+from headrace.messages.message import AssistantMessage, Message, SystemMessage
+from headrace.messages.parts import ToolCallPart
+from headrace.messages.request import Request
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.anthropic_messages.request_assistant import encode_assistant
+from headrace.wire.anthropic_messages.request_content import CACHE_CONTROL, content, marked, result_block
+from headrace.wire.anthropic_messages.request_options import option_fields
+from headrace.wire.anthropic_messages.request_tools import tool_fields
+from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
+from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.http import EncodedRequest, join_headers
+from headrace.wire.openai_chat.request_names import legal_tool_name
+from headrace.wire.openai_chat.request_results import NOT_RUN
+from headrace.wire.profile import DEFAULT, Profile
+
+PATH: Final = "/messages"
+VERSION: Final = "2023-06-01"
+# Stands before an answer that nobody asked for: the first word is always the user's.
+_OPENING: Final = dumps({"type": "text", "text": "Go on."})
+_THINKING: Final = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
+
+
+def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: EncodingCache | None = None) -> EncodedRequest:
+    """Encode a request.
+
+    `settings.extra_body` is laid over the body last: its members replace the body's own, whole; None takes a member out.
+
+    Args:
+        request: what is asked.
+        profile: what the server takes and wants.
+        cache: remembers encoded messages between requests; changes nothing but the time.
+
+    Raises:
+        UsageError: there is no message to send, or a tool choice names no tool.
+        UnsupportedError: something was asked for that this server lacks and that cannot be left out unnoticed.
+    """
+    messages = _Messages(profile, EncodingCache() if cache is None else cache)
+    messages.add_all(request)
+    warnings = messages.warnings
+    options = option_fields(request, profile, warnings, is_in_round_without_thinking=messages.is_in_round_without_thinking)
+    fields: dict[str, bytes] = {"model": dumps(request.model), "max_tokens": dumps(options.pop("max_tokens"))}
+    if messages.system:
+        fields["system"] = dumps(messages.system_value())
+    fields["messages"] = messages.value()
+    fields |= tool_fields(request, profile, messages.cache, warnings, called=messages.called)
+    fields |= {key: dumps(value) for key, value in options.items()}
+    container = _container(request.messages, profile)
+    if container is not None:
+        fields["container"] = dumps(container)
+    for key, value in request.settings.extra_body.items():
+        if value is None:
+            fields.pop(key, None)
+        else:
+            fields[key] = dumps(value)
+    if fields.get("messages") == b"[]":
+        raise UsageError("there is no message to send", argument="messages")
+    body = b"{" + b",".join(dumps(key) + b":" + value for key, value in fields.items()) + b"}"
+    accept = "text/event-stream" if request.is_streamed else "application/json"
+    base = {"content-type": "application/json", "accept": accept, "anthropic-version": VERSION}
+    return EncodedRequest(PATH, body, join_headers(base, request.settings.extra_headers), tuple(warnings))
+
+
+def _container(messages: tuple[Message, ...], profile: Profile) -> str | None:
+    """Return the container in which code waits for the results of calls that it made itself, or None."""
+    last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+    if last is None or not profile.is_own(last.provider):
+        return None
+    callers = [call.provider_data.get("caller") for call in last.parts_of(ToolCallPart)]
+    if not any(isinstance(caller, dict) and "tool_id" in caller for caller in callers):
+        return None
+    fields = last.metadata.get("provider_fields")
+    container = fields.get("container") if isinstance(fields, dict) else None
+    name = container.get("id") if isinstance(container, dict) else None
+    return name if isinstance(name, str) else None
+
+
+class _Messages:
+    """Puts the encoded messages of a history in a row, of one role after the other.
+
+    Attributes:
+        system: the blocks of the instructions.
+        called: the names of the tools that were called.
+    """
+
+    def __init__(self, profile: Profile, cache: EncodingCache) -> None:
+        self.profile = profile
+        self.cache = cache
+        self.system: list[dict[str, Any]] = []
+        self.called: list[str] = []
+        self.warnings: list[Warning] = []
+        self._wire: list[tuple[str, list[bytes]]] = []
+        self._is_in_round = False
+
+    def add_all(self, request: Request) -> None:
+        history = pair(request.messages, self.profile)
+        for stray in history.strays:
+            self._warn(stray.index, (Note(stray.part, stray.why),))
+        last = next((turn for turn in reversed(history.turns) if not isinstance(turn.message, SystemMessage)), None)
+        for turn in history.turns:
+            if isinstance(turn.message, SystemMessage):
+                self._instructions(turn)
+            else:
+                self._turn(turn, is_last=turn is last)
+
+    def value(self) -> bytes:
+        """Return the messages as JSON."""
+        messages = self._wire
+        if messages and messages[0][0] != "user":
+            messages = [("user", [_OPENING]), *messages]
+        return b"[" + b",".join(_message(role, blocks) for role, blocks in messages) + b"]"
+
+    def system_value(self) -> str | list[dict[str, Any]]:
+        """Return the instructions: a text where that is all."""
+        only = self.system[0]
+        return only["text"] if len(self.system) == 1 and CACHE_CONTROL not in only else self.system
+
+    @property
+    def is_in_round_without_thinking(self) -> bool:
+        """Whether the history ends in results of calls whose message does not begin with thinking."""
+        if not self._is_in_round or len(self._wire) < 2:
+            return False
+        return not self._wire[-2][1][0].startswith(_THINKING)
+
+    def _instructions(self, turn: Turn) -> None:
+        message = turn.message
+        if message.name:
+            self._warn(turn.index, (Note(None, f"the speaker's name {message.name!r}"),))
+        notes: list[Note] = []
+        self.system += marked(content(message.parts, self.profile, notes), message.metadata)
+        self._warn(turn.index, notes)
+
+    def _turn(self, turn: Turn, *, is_last: bool) -> None:
+        is_end = is_last and isinstance(turn.message, AssistantMessage) and not turn.calls
+        key = (is_end, *(paired.wire_id for paired in turn.calls))
+        fragment = self.cache.find(turn.message, self.profile, key)
+        if fragment is None:
+            fragment = self.cache.store(turn.message, self.profile, key, self._encoded(turn, is_end=is_end))
+        self._warn(turn.index, fragment.notes)
+        self._put(turn.message.role, fragment.body)
+        self._is_in_round = self._is_in_round and turn.message.role == "user"
+        for paired in turn.calls:
+            self._result(turn.index, paired)
+
+    def _encoded(self, turn: Turn, *, is_end: bool) -> Fragment:
+        message = turn.message
+        if isinstance(message, AssistantMessage):
+            return encode_assistant(message, self.profile, turn.calls, is_last=is_end)
+        notes: list[Note] = []
+        blocks = marked(content(message.parts, self.profile, notes), message.metadata)
+        if message.name:
+            notes.append(Note(None, f"the speaker's name {message.name!r}"))
+        return Fragment(b",".join(map(dumps, blocks)), tuple(notes))
+
+    def _result(self, index: int, paired: PairedCall) -> None:
+        name = legal_tool_name(paired.call.name, self.profile)
+        self.called.append(name)
+        result = paired.result or NOT_RUN
+        key = (paired.wire_id, name)
+        fragment = self.cache.find(result, self.profile, key)
+        if fragment is None:
+            notes: list[Note] = []
+            block = result_block(result, paired.wire_id, name, self.profile, notes)
+            fragment = self.cache.store(result, self.profile, key, Fragment(dumps(block), tuple(notes)))
+        self._warn(index, fragment.notes)
+        self._put("user", fragment.body)
+        self._is_in_round = True
+
+    def _put(self, role: str, blocks: bytes) -> None:
+        """Put blocks behind those of the same role: results and the user's next words are one message."""
+        if not blocks:
+            return
+        if self._wire and self._wire[-1][0] == role:
+            self._wire[-1][1].append(blocks)
+        else:
+            self._wire.append((role, [blocks]))
+
+    def _warn(self, index: int, notes: Iterable[Note]) -> None:
+        for note in notes:
+            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
+            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+
+
+def _message(role: str, blocks: list[bytes]) -> bytes:
+    return b'{"role":"' + role.encode() + b'","content":[' + b",".join(blocks) + b"]}"
