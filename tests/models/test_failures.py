@@ -107,6 +107,111 @@ def test_a_context_that_is_too_long_is_recognised_by_its_words(status, message):
     assert class_of(status, None, message) is ContextLengthError
 
 
+# Who says it, with which status (None: inside a stream) and code, in which words.
+TOO_LONG = [
+    (
+        "OpenAI",
+        400,
+        "context_length_exceeded",
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 9.",
+    ),
+    ("OpenAI Responses", None, "context_length_exceeded", "Your input exceeds the context window of this model."),
+    ("OpenAI Responses, no code", 400, None, "Your input exceeds the context window of this model. Please adjust your input."),
+    ("Azure", 400, None, "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens."),
+    ("Anthropic", 400, "invalid_request_error", "prompt is too long: 214315 tokens > 200000 maximum"),
+    ("Anthropic, with output", 400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000"),
+    ("Gemini", 400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+    ("Gemini, no count", 400, "400", "The input token count exceeds the maximum number of tokens allowed 1048576."),
+    ("Bedrock", 400, "ValidationException", "Input is too long for requested model."),
+    (
+        "Bedrock, in a stream",
+        None,
+        "validationException",
+        "The model returned the following errors: Input is too long for requested model.",
+    ),
+    ("Bedrock, Titan", 400, "ValidationException", "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input: 9000"),
+    (
+        "Bedrock, Llama",
+        400,
+        "ValidationException",
+        "This model's maximum context length is 8192 tokens. Please reduce the length of the prompt",
+    ),
+    ("Cohere", 400, None, "too many tokens: size limit exceeded by 9500 tokens. Try using shorter or fewer inputs."),
+    ("Cohere, older", 400, None, "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000."),
+    ("Mistral", 400, "3051", "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
+    (
+        "vLLM",
+        400,
+        "BadRequestError",
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the ...",
+    ),
+    ("vLLM, prompt", 400, "400", "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
+    ("vLLM, input", 400, "400", "Input length (265330) exceeds model's maximum context length (262144)."),
+    ("SGLang", 400, None, "The input (263000 tokens) is longer than the model's context length (262144 tokens)."),
+    ("SGLang, with output", 400, None, "Requested token count exceeds the model's maximum context length of 262144 tokens."),
+    ("llama.cpp", 400, "exceed_context_size_error", "request (5000 tokens) exceeds the available context size (4096 tokens)"),
+    ("llama.cpp, older", 400, "400", "the request exceeds the available context size, try increasing it"),
+    ("llama.cpp, in a stream", None, "500", "Context size has been exceeded."),
+    ("Ollama", 400, None, "the input length exceeds the context length"),
+    ("Ollama, cloud", 400, None, "prompt too long; exceeded max context length by 4 tokens"),
+    ("DashScope", 400, "InvalidParameter", "Range of input length should be [1, 30720]"),
+    (
+        "DashScope, compatible",
+        400,
+        "invalid_parameter_error",
+        "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 9]",
+    ),
+    ("DeepSeek", 400, "invalid_request_error", "This model's maximum context length is 65536 tokens. However, you requested 69648 tokens"),
+    ("OpenRouter", 400, "400", "This endpoint's maximum context length is 163840 tokens. However, you requested about 300000 tokens"),
+    ("OpenRouter, upstream", 400, "400", "Input length 131393 exceeds the maximum allowed input length of 131040 tokens."),
+    ("xAI", 400, None, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    ("Groq", 400, "context_length_exceeded", "Please reduce the length of the messages or completion."),
+    ("Cerebras", 400, None, "Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192"),
+    ("Moonshot", 400, "invalid_request_error", "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)"),
+    ("Zhipu", 400, "1261", "Prompt \u8d85\u957f"),
+    ("Z.ai", 400, None, "Prompt exceeds max length"),
+    ("MiniMax", 400, "2013", "invalid params, context window exceeds limit"),
+    ("SiliconFlow", 400, "20015", "length of prompt_tokens (33000) must be less than max_seq_len (32768)."),
+    ("Volcengine", 400, "InvalidParameter", "Total tokens of image and text exceed max message tokens"),
+    ("Fireworks", 400, None, "The prompt is too long: 132000, model maximum context length: 131071"),
+    ("GitHub", 413, "tokens_limit_reached", "Request body too large for the model. Max size: 8000 tokens."),
+    ("TGI", 422, "validation", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 and 200"),
+    ("LM Studio", 400, None, "The number of tokens to keep from the initial prompt is greater than the context length."),
+    ("LM Studio, while it answers", None, None, "Reached context length of 4096 tokens with the current model"),
+    ("LiteLLM", 400, "400", "litellm.ContextWindowExceededError: the context window has been exceeded"),
+]
+
+
+@pytest.mark.parametrize(("status", "code", "message"), [row[1:] for row in TOO_LONG], ids=[row[0] for row in TOO_LONG])
+def test_each_provider_s_words_for_a_context_that_is_too_long_are_known(status, code, message):
+    assert class_of(status, code, message) is ContextLengthError
+    assert class_of(status, code, message.upper()) is ContextLengthError
+
+
+NOT_TOO_LONG = [
+    ("Bedrock, throttled", 429, "ThrottlingException", "Too many tokens, please wait before trying again.", RateLimitError),
+    ("Bedrock, throttled in a stream", None, "throttlingException", "Too many tokens, please wait before trying again.", RateLimitError),
+    ("no code, in a stream", None, None, "Too many tokens, please wait before trying again.", APIError),
+    ("tokens a minute", 400, None, "Too many tokens per minute: limit 6000", InvalidRequestError),
+    (
+        "a bound on the output",
+        400,
+        None,
+        "max_tokens is too large: 50000. This model supports at most 16384 completion tokens",
+        InvalidRequestError,
+    ),
+    ("one string", 400, "string_above_max_length", "Invalid 'messages[0].name': string too long.", InvalidRequestError),
+    ("a tool's name", 400, None, "the name is too long", InvalidRequestError),
+    ("a body in bytes", 413, "request_too_large", "Request exceeds the maximum size", InvalidRequestError),
+    ("an overload", 503, "overloaded_error", "the request queue is too long", OverloadedError),
+]
+
+
+@pytest.mark.parametrize(("status", "code", "message", "kind"), [row[1:] for row in NOT_TOO_LONG], ids=[row[0] for row in NOT_TOO_LONG])
+def test_what_is_too_fast_too_large_or_another_length_is_not_about_the_context(status, code, message, kind):
+    assert class_of(status, code, message) is kind
+
+
 @pytest.mark.parametrize(
     "message", ["max_tokens is too large", "the name is too long", "Request too large for the tier: 9000 tokens a minute", ""]
 )

@@ -312,3 +312,28 @@ async def test_a_model_in_this_process_is_talked_to_like_any_other():
     assert stream.message.text
     assert at_once.text
     assert stream.message.usage.input_tokens == at_once.usage.input_tokens
+
+
+# --- calls in the text
+
+
+async def test_text_becomes_a_call_only_of_a_tool_that_was_offered():
+    text = '<tool_call>{"name": "%s", "arguments": {"city": "Oslo"}}</tool_call>'
+    for name, tools, options, expected in (
+        ("clock", [clock], {"inline_tool_calls": True}, ["clock"]),
+        ("clock", [clock], {"inline_tool_calls": ("hermes",)}, ["clock"]),
+        ("clock", [clock], {}, []),
+        ("clock", [], {"inline_tool_calls": True}, []),
+        ("other", [clock], {"inline_tool_calls": True}, []),
+        ("other", [clock], {"inline_tool_calls": True, "inline_tool_names": ["other"]}, ["other"]),
+    ):
+        asked, _ = model(text_stream(text % name), options=options)
+        message = await asked.request("?", tools=tools)
+        assert [call.name for call in message.tool_calls if call.runnable] == expected
+
+
+async def test_bare_text_in_such_a_call_is_what_the_tools_schema_says():
+    text = "<tool_call><function=clock><parameter=city>5</parameter></function></tool_call>"
+    asked, _ = model(text_stream(text), profile=Profile(decode_options={"inline_tool_calls": True}))
+    message = await asked.request("?", tools=[clock])
+    assert message.tool_calls[0].parsed == {"city": "5"}

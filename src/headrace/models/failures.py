@@ -44,7 +44,8 @@ _STATUSES: Final[dict[int, type[APIError]]] = {
 
 # The providers' words in lower case, without separators and without a final "error", "exception" or "exceeded".
 _CODES: Final[dict[type[APIError], str]] = {
-    ContextLengthError: "contextlength contextsize exceedcontextsize contextwindow modelcontextwindow contextlengthexceed prompttoolong inputtoolong",
+    ContextLengthError: "contextlength contextsize exceedcontextsize contextwindow modelcontextwindow contextlengthexceed prompttoolong inputtoolong "
+    "tokenslimitreached modelmaxprompttokens 1261",
     AuthError: "authentication authenticationfailed unauthenticated unauthorized unauthorizedclient permission permissiondenied forbidden accessdenied "
     "invalidapikey incorrectapikey invalidauthentication invalidiamtoken unrecognizedclient expiredtoken billing billinghardlimitreached",
     RateLimitError: "ratelimit ratelimited ratelimitreached toomanyrequests requestlimit tokenlimit quota insufficientquota resourceexhausted "
@@ -57,14 +58,27 @@ _CODES: Final[dict[type[APIError], str]] = {
 _BY_CODE: Final[dict[str, type[APIError]]] = {word: kind for kind, words in _CODES.items() for word in words.split()}
 _SUFFIX: Final = re.compile(r"(?:error|exception|exceeded)+$")
 
-# How servers say in prose that the messages are longer than the context. Each stands for a server that gives no better code.
-_TOO_LONG: Final = re.compile(
-    r"maximum context length|context (?:length|size|window)(?: of the model)? (?:is |was |has been )?exceed"
-    r"|exceeds? (?:the |its |this )?(?:model'?s? )?(?:available |maximum |max )*(?:context|input (?:token|length))"
-    r"|(?:prompt|input|request|conversation) (?:is|was) too long|prompt too long|too many (?:input |prompt )?tokens"
-    r"|input token count .{0,80}exceeds|longer than the (?:model'?s? )?(?:maximum )?context|exceeds? max(?:imum)?_?(?:model_?len|seq_?len|context)",
-    re.IGNORECASE,
+# How servers say in prose that the messages are longer than the context; most give no code of their own for it.
+_TOO_LONG_WORDS: Final = (
+    # "This model's maximum context length is 8192 tokens", "… maximum prompt length is …": most servers.
+    r"maximum (?:context|prompt) length",
+    r"reduce the length of (?:the )?(?:messages|prompt|input)",
+    # "Your input exceeds the context window", "… exceed context limit", "… exceeds the maximum allowed input length".
+    r"context (?:length|size|window)(?: of the model)? (?:is |was |has been )?exceed",
+    r"exceed(?:s|ed)? (?:the |its |this )?(?:model'?s? )?(?:available |maximum |max |allowed )*(?:context|input (?:token|length))",
+    r"exceed(?:s|ed)? max(?:imum)?[ _]?(?:model_?len|seq_?len|context|message tokens)",
+    r"exceed(?:s|ed)? (?:the )?model token limit|input tokens exceed|prompt exceeds (?:the )?max(?:imum)? length",
+    r"input token count .{0,80}exceeds",
+    r"(?:longer|greater) than the (?:model'?s? )?(?:maximum )?(?:context|model length)|reached context length of",
+    # "prompt is too long: 210000 tokens > 200000 maximum", "Input is too long for requested model.", "too many tokens: …".
+    r"(?:prompt|input|request|conversation) (?:is |was )?too long|too many (?:input |prompt )?tokens|\u8d85\u957f",
+    # Bounds that only a prompt can pass, by the name that a server gives to it.
+    r"range of input length should be|must be less than max_seq_len|max size: \d+ tokens",
+    r"`?inputs`? tokens \+ `?max_new_tokens`? must be|`?inputs`? must have less than \d+ tokens",
 )
+_TOO_LONG: Final = re.compile("|".join(_TOO_LONG_WORDS), re.IGNORECASE)
+# Tokens can be too many for a minute as well.
+_TOO_FAST: Final = re.compile(r"per (?:minute|hour|day)|rate.?limit|throttl|quota|please wait|\bTPM\b", re.IGNORECASE)
 # A key that is refused or a rate that is passed is never about the length, whatever the prose says.
 _NEVER_LENGTH: Final = frozenset({401, 403, 429})
 
@@ -108,12 +122,19 @@ def class_of(status: int | None, code: str | None, message: str) -> type[APIErro
     that says nothing (none, 200, another 5xx) the code, as a number or a word.
     """
     by_word = _BY_CODE.get(_plain(code or ""))
-    if status not in _NEVER_LENGTH and (by_word is ContextLengthError or _TOO_LONG.search(message)):
+    if status not in _NEVER_LENGTH and (by_word is ContextLengthError or _is_too_long(by_word, message)):
         return ContextLengthError
     for number in (status, int(code) if code and code.isascii() and code.isdecimal() and len(code) == 3 else None):
         if number in _STATUSES:
             return _STATUSES[number]
     return by_word or APIError
+
+
+def _is_too_long(by_word: type[APIError] | None, message: str) -> bool:
+    """Whether a refusal's words are about the length of the messages, and neither they nor its code about something else."""
+    if by_word in {RateLimitError, AuthError, OverloadedError}:
+        return False
+    return _TOO_LONG.search(message) is not None and _TOO_FAST.search(message) is None
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
