@@ -12,10 +12,9 @@ from headrace.wire.openai_chat.request_out import encode_request
 each = pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.id)
 
 
-def test_no_name_stands_for_two_providers_or_for_a_protocol():
+def test_no_name_stands_for_two_providers():
     names = [name for provider in PROVIDERS for name in (provider.id, *provider.aliases)]
     assert len(names) == len(set(names)) == len(BY_NAME)
-    assert not set(names) & set(PROTOCOLS)
 
 
 @each

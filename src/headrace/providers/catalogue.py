@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.providers import profiles
+from headrace.providers.native import NATIVE
 from headrace.providers.record import Provider
 from headrace.wire.protocols import WIRES
 
@@ -59,7 +60,7 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
         base_url="https://dashscope.aliyuncs.com/compatible-mode/v1",
         key_variables=("DASHSCOPE_API_KEY",),
         profile=profiles.ALIBABA,
-        aliases=("qwen", "dashscope"),
+        aliases=("qwen",),
         docs_url="https://help.aliyun.com/zh/model-studio/",
     ),
     Provider(
@@ -68,7 +69,7 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variables=("DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
         profile=profiles.ALIBABA,
-        aliases=("qwen-intl", "dashscope-intl"),
+        aliases=("qwen-intl",),
         docs_url="https://www.alibabacloud.com/help/en/model-studio/",
     ),
     Provider(
@@ -346,6 +347,7 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
         key_header="x-api-key",
         key_prefix="",
     ),
+    *NATIVE,
     Provider(id="local", name="A model in this process", profile=profiles.LLAMACPP, needs_key=False, is_in_process=True),
 )
 
@@ -357,6 +359,12 @@ AT_ANY_ADDRESS: Final[dict[str, Provider]] = {
         profile=profiles.MESSAGES,
         key_header="x-api-key",
         key_prefix="",
+    ),
+    "cohere-v2": Provider(
+        id="cohere-v2",
+        name="a server that speaks Cohere's v2",
+        protocol="cohere-v2",
+        profile=profiles.COHERE,
     ),
 }
 """By protocol: what holds for a server of which nothing but the protocol is known, where that is not what holds for Chat Completions."""

@@ -175,6 +175,38 @@ OLLAMA: Final = Profile(
         **{effort: {"reasoning_effort": effort.replace("minimal", "low")} for effort in _EFFORTS},
     },
 )
+# Images and thinking stand beside the text, arguments are objects, and nothing can force a call.
+OLLAMA_NATIVE: Final = Profile(
+    reasoning_style="field",
+    reasoning_field="thinking",
+    reasoning_when="tool_turns",
+    supports_names=False,
+    tool_choices=("auto", "none"),
+    arguments_as="object",
+    unsupported_settings=("n", "parallel_tool_calls"),
+    supports_audio=False,
+    supports_files=False,
+    supports_images_in_results=True,
+)
+# Its models that do not think refuse thinking in a history, so only what they thought themselves goes back.
+COHERE: Final = Profile(
+    reasoning_style="parts",
+    reasoning_when="tool_turns",
+    takes_foreign_reasoning=False,
+    supports_names=False,
+    supports_strict_tools=True,
+    tool_choices=("auto", "none", "required"),
+    unsupported_settings=("n", "top_logprobs", "parallel_tool_calls"),
+    supports_audio=False,
+    supports_files=False,
+    efforts=_THINKING,
+)
+DASHSCOPE: Final = ALIBABA.replace(
+    supports_names=False,
+    names_tool_results=True,
+    unsupported_settings=("frequency_penalty",),
+    decode_options={"incremental_output": True},
+)
 LMSTUDIO: Final = Profile(tool_choices=("auto", "none", "required"), unsupported_settings=("n",))
 PLAIN: Final = DEFAULT
 

@@ -46,7 +46,7 @@ def resolve(
         UnsupportedError: the provider's protocol cannot be spoken yet.
     """
     name, model = split_id(model_id)
-    if name in PROTOCOLS:
+    if name in PROTOCOLS and name not in BY_NAME:  # where a provider is called as its protocol is, the provider is meant
         return _at_address(name, model, base_url, api_key, profile)
     provider = BY_NAME[name]
     if provider.protocol not in PROTOCOLS:
@@ -80,7 +80,7 @@ def split_id(model_id: str) -> tuple[str, str]:
             if not model.strip():
                 raise ConfigError(f"the model id {model_id!r} names no model after {name!r}", argument="model")
             return name, model
-    known = [*PROTOCOLS, *(provider.id for provider in PROVIDERS)]
+    known = dict.fromkeys([*PROTOCOLS, *(provider.id for provider in PROVIDERS)])
     first = _SEPARATOR.split(model_id, maxsplit=1)[0].lower()
     close = difflib.get_close_matches(first[:64], [*PROTOCOLS, *BY_NAME], n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
