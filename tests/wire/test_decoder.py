@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from headrace.messages.chunk import MessageChunk
-from headrace.messages.deltas import FinishDelta, PartDelta, ReasoningDelta, StreamError, TextDelta, ToolCallFragment
-from headrace.messages.parts import JsonPart
+from headrace.messages.deltas import FinishDelta, PartDelta, ReasoningDelta, StreamError, TextDelta, ToolCallFragment, WarningDelta
+from headrace.messages.parts import JsonPart, ToolCallPart
 from headrace.wire.decoder import Output
 from headrace.wire.limits import Limits
 from headrace.wire.options import NO_OPTIONS, DecodeOptions
@@ -135,3 +135,112 @@ def test_what_other_choices_hold_is_not_looked_at_again_and_again():
     assert len(output._argument_halves) == 99
     output.flush(is_cut=False)
     assert sum(isinstance(delta, (TextDelta, ToolCallFragment)) for delta in deltas_of(output)) == 2 * 99
+
+
+# --- calls in the text
+
+INLINE = DecodeOptions(inline_tool_calls=True, inline_tool_names=("w",))
+CALL = '<tool_call>{"name": "w", "arguments": {"city": "Oslo"}}</tool_call>'
+
+
+def ended(output, *, is_cut=False):
+    """The message, as both ways to make it say it."""
+    chunks = []
+    output.flush(is_cut=is_cut)
+    output.chunk(chunks)
+    message = MessageChunk.join([*chunks, *output.end(is_terminated=output.error is None)]).to_message()
+    assert message == output.fold.message()
+    return message
+
+
+def calls_of(message):
+    return [(call.name, call.parsed, call.runnable, call.id_made_up) for call in message.tool_calls]
+
+
+def fed(output, *pieces, part=None):
+    """Feed pieces of text, the sum of whose chunks is looked at with the rest."""
+    for piece in pieces:
+        output.text("text", piece, 0, part)
+    return output
+
+
+def test_a_call_in_the_text_becomes_a_call_before_the_word_that_ends_the_answer():
+    output = fed(new_output(INLINE), "Let me see.", CALL[:9], CALL[9:])
+    assert deltas_of(output) == [TextDelta("Let me see.")]
+    output.add(FinishDelta("stop"))
+    assert [type(delta).__name__ for delta in deltas_of(output)] == ["ToolCallFragment", "FinishDelta"]
+    message = output.fold.message()
+    assert not message.tool_calls[0].runnable  # the stream may still fail
+    output.end(is_terminated=True)
+    message = output.fold.message()
+    assert (message.text, message.finish_reason) == ("Let me see.", "tool_calls")
+    assert calls_of(message) == [("w", {"city": "Oslo"}, True, True)]
+    assert [warning.code for warning in message.warnings] == ["finish_reason_mismatch"]
+
+
+def test_without_a_word_at_the_end_the_calls_come_at_the_end():
+    assert calls_of(ended(fed(new_output(INLINE), CALL, CALL))) == [("w", {"city": "Oslo"}, True, True)] * 2
+    assert calls_of(ended(fed(new_output(INLINE), CALL, part=3))) == [("w", {"city": "Oslo"}, True, True)]
+
+
+def test_a_call_in_a_stream_that_was_cut_or_failed_is_text():
+    for fail in (False, True):
+        output = fed(new_output(INLINE), CALL)
+        if fail:
+            output.fail(StreamError("provider_error", "a"))
+        message = ended(output, is_cut=not fail)
+        assert (message.text, message.tool_calls) == (CALL, ())
+        assert "possible_inline_tool_call" in [warning.code for warning in message.warnings]
+
+
+def test_the_word_that_ends_the_answer_says_what_calls_in_the_text_are():
+    open_call = CALL.removesuffix("</tool_call>")
+    for word, text, expected in (
+        ("stop", open_call, 1), ("length", open_call, 0), ("length", CALL, 1), ("content_filter", CALL, 0), ("error", CALL, 0), ("odd", CALL, 1),
+    ):  # fmt: skip
+        output = fed(new_output(INLINE), text)
+        output.add(FinishDelta(word))
+        message = ended(output)
+        assert (len(message.tool_calls), message.text) == (expected, "" if expected else text), word
+
+
+def test_where_the_wire_gives_calls_itself_text_stays_text_before_and_after():
+    for part in (None, 0):
+        output = fed(new_output(INLINE), CALL, part=part)
+        output.add(ToolCallFragment(None, None, None, 0))  # says nothing
+        output.add(ToolCallFragment("c", "w", "{}", None, None, None if part is None else 1))
+        fed(output, CALL, part=part)
+        output.add(FinishDelta("stop"))
+        message = ended(output)
+        assert [call.id for call in message.tool_calls] == ["c"]
+        assert message.text == CALL + CALL
+    output = fed(new_output(INLINE), CALL)
+    output.add(PartDelta(ToolCallPart(id="c", name="w", arguments="{}")))
+    assert ended(output).text == CALL
+
+
+def test_thinking_between_is_a_place_where_calls_come_out():
+    output = fed(new_output(INLINE), CALL)
+    output.text("reasoning", "hm", 0)
+    assert [type(delta).__name__ for delta in deltas_of(output)] == ["ToolCallFragment", "ReasoningDelta"]
+
+
+def test_calls_in_the_text_keep_their_bounds():
+    output = fed(new_output(INLINE, max_tool_calls=1), CALL, CALL)
+    output.flush(is_cut=False)
+    assert (output.error.which, output.is_dead) == ("tool_calls", True)
+
+
+def test_tags_and_calls_go_together():
+    output = fed(new_output(DecodeOptions(think_tags=True, inline_tool_calls=True)), f"<think>{CALL}</think>\n\n{CALL}<think>b</thi")
+    message = ended(output)
+    assert [part.type for part in message.parts] == ["reasoning", "tool_call", "reasoning"]
+    assert (message.reasoning, message.text) == (f"{CALL}b</thi", "")
+
+
+def test_what_no_text_should_hold_is_said_at_the_end():
+    (chunk,) = fed(new_output(), "<tool_call> <|im_end|>").end(is_terminated=True)
+    assert [delta.warning.code for delta in chunk.deltas if isinstance(delta, WarningDelta)] == [
+        "possible_inline_tool_call",
+        "leaked_special_tokens",
+    ]

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.errors import UnsupportedError, UsageError
+from headrace.errors import UsageError
+from headrace.wire.inline_families import FAMILY_NAMES
 from headrace.wire.options import NO_OPTIONS, DecodeOptions
 
 
@@ -31,17 +32,29 @@ def test_what_is_for_other_protocols_may_be_given(name):
         ({"incremental_output": "yes"}, "options.incremental_output"),
         (["think_tags"], "options"),
         ("think_tags", "options"),
+        ({"inline_tool_calls": "hermes"}, "options.inline_tool_calls"),
+        ({"inline_tool_calls": ["nobodys"]}, "options.inline_tool_calls"),
+        ({"inline_tool_calls": {"hermes": {}}}, "options.inline_tool_calls"),
+        ({"inline_tool_names": "w"}, "options.inline_tool_names"),
+        ({"inline_tool_names": True}, "options.inline_tool_names"),
+        ({"inline_tool_names": [5]}, "options.inline_tool_names"),
+        ({"inline_tool_names": {"w": 5}}, "options.inline_tool_names"),
     ],
 )
 def test_wrong_options_are_named(value, argument):
     with pytest.raises(UsageError) as caught:
         DecodeOptions.of(value)
     assert caught.value.argument == argument
-    assert not isinstance(caught.value, UnsupportedError)
 
 
-def test_calls_in_the_text_can_not_be_read_yet():
-    assert DecodeOptions.of({"inline_tool_calls": False}) == NO_OPTIONS
-    with pytest.raises(UnsupportedError, match="inline_tool_calls") as caught:
-        DecodeOptions(inline_tool_calls=True)
-    assert caught.value.argument == "options.inline_tool_calls"
+def test_ways_to_write_calls_may_be_named():
+    assert DecodeOptions().inline_families == ()
+    assert DecodeOptions(inline_tool_calls=True).inline_families == FAMILY_NAMES
+    assert DecodeOptions.of({"inline_tool_calls": ["hermes", "glm"]}).inline_families == ("hermes", "glm")
+
+
+def test_tools_may_be_named_with_or_without_their_schemas():
+    assert DecodeOptions().offered_tools is None
+    assert DecodeOptions.of({"inline_tool_names": ["a", "b"]}).offered_tools == {"a": {}, "b": {}}
+    assert DecodeOptions.of({"inline_tool_names": {"a": {"type": "object"}}}).offered_tools == {"a": {"type": "object"}}
+    assert DecodeOptions.of({"inline_tool_names": ()}).offered_tools == {}

@@ -26,12 +26,19 @@ from headrace.messages.deltas import (
     ToolCallFragment,
     WarningDelta,
 )
+from headrace.messages.finish import neutral
+from headrace.messages.identity import is_nothing
+from headrace.messages.parts import ToolCallPart
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.frames import Batch, Frame
+from headrace.wire.inline_calls import Verdict
+from headrace.wire.inline_families import InlineCall
 from headrace.wire.limits import Limits
+from headrace.wire.marks import marks_of
 from headrace.wire.options import NO_OPTIONS as NO_OPTIONS  # noqa: PLC0414 - said again, so that type checkers let others take them from here
 from headrace.wire.options import DecodeOptions as DecodeOptions  # noqa: PLC0414
 from headrace.wire.text_filters import Halves, Kind, TextFilter
+from headrace.wire.text_kinds import Piece
 
 _PART_ENDS: Final = (ToolCallFragment, PartDelta, ProviderToolFragment, MediaDelta, FinishDelta)
 """Deltas that open another part or end the choice, so that text which was held back has to come before them.
@@ -79,7 +86,7 @@ class Output:
     """
 
     __slots__ = (
-        "_argument_halves", "_deltas", "_filters", "_last_call", "_options", "_said",
+        "_argument_halves", "_called", "_deltas", "_filters", "_last_call", "_options", "_said",
         "error", "events", "fold", "has_filters", "is_dead", "limits", "offset",
     )  # fmt: skip
 
@@ -91,7 +98,7 @@ class Output:
         self.events = 0
         self.offset = 0
         self.limits = limits
-        self.has_filters = options.think_tags or options.cumulative_text
+        self.has_filters = options.think_tags or options.cumulative_text or bool(options.inline_families)
         self._options = options
         self._deltas: list[Delta] = []
         # By choice, then by part: what belongs to other choices is not looked at.
@@ -99,14 +106,17 @@ class Output:
         self._argument_halves: dict[int, dict[tuple[int | str | None, int | None], Halves]] = {}
         self._last_call: dict[int, int | str] = {}
         self._said: set[str] = set()
+        self._called: set[int] = set()  # choices in which the wire itself gave a call
 
     # ------------------------------------------------------------------------------------------ deltas
 
     def add(self, delta: Delta) -> None:
         """Take a delta of the event at hand; past a limit the stream is dead."""
-        if self.is_holding and isinstance(delta, _PART_ENDS):
+        if self.is_holding and isinstance(delta, _PART_ENDS) and not (isinstance(delta, ToolCallFragment) and is_nothing(delta)):
             is_end = isinstance(delta, FinishDelta)
-            self._release(delta.choice, is_end=is_end)
+            if _is_call(delta):
+                self._called.add(delta.choice)
+            self._release(delta.choice, is_end=is_end, verdict=_verdict(delta) if isinstance(delta, FinishDelta) else "calls")
             if is_end:
                 self._release_arguments(delta.choice)
         self._add(delta)
@@ -131,8 +141,20 @@ class Output:
                 self._put(kind, piece, choice, part)
                 return
             found = self._filters.setdefault(choice, {})[kind, part] = TextFilter(kind, self._options)
-        for piece_kind, text in found.feed(piece, self.warn_once):
-            self._put(piece_kind, text, choice, part)
+        for out in found.feed(piece, self.warn_once):
+            self._put(*out, choice, part)
+
+    def _put_all(self, pieces: list[Piece | InlineCall], choice: int, part: int | None) -> None:
+        for piece in pieces:
+            if isinstance(piece, InlineCall):
+                at_event, at = self.events, self.offset
+                self._add(
+                    ToolCallFragment(
+                        None, piece.name, piece.arguments, None, None, None, choice, is_id_optional=True, event=at_event, offset=at
+                    )
+                )
+            else:
+                self._put(*piece, choice, part)
 
     def _put(self, kind: Kind, text: str, choice: int, part: int | None) -> None:
         if kind == "text":
@@ -172,21 +194,22 @@ class Output:
         """Whether a filter is on or holds something back, so that text and arguments must go through here."""
         return self.has_filters or bool(self._filters or self._argument_halves)
 
-    def _release(self, choice: int, *, but: Kind | None = None, is_end: bool = False) -> None:
+    def _release(self, choice: int, *, but: Kind | None = None, is_end: bool = False, verdict: Verdict = "calls") -> None:
         """Another part begins, or the choice ends: what was held back of the choice's texts comes now."""
         filters = self._filters.get(choice, {})
+        if choice in self._called:
+            verdict = "text"
         for kind, part in list(filters) if is_end else _UNNUMBERED:
             found = filters.get((kind, part))
             if found is not None and kind != but:
-                for piece_kind, text in found.release(self.warn_once):
-                    self._put(piece_kind, text, choice, part)
+                self._put_all(found.release(self.warn_once, verdict=verdict), choice, part)
 
     def flush(self, *, is_cut: bool) -> None:
         """Let the filters give what they held back, at the end; half a character is U+FFFD, or nothing where the stream was cut."""
         for choice, filters in self._filters.items():
+            verdict: Verdict = "text" if choice in self._called or self.error is not None else "calls"
             for (_, part), found in filters.items():
-                for kind, text in found.release(self.warn_once, is_cut=is_cut):
-                    self._put(kind, text, choice, part)
+                self._put_all(found.release(self.warn_once, is_cut=is_cut, verdict=verdict), choice, part)
         self._filters.clear()
         for choice in list(self._argument_halves):
             self._release_arguments(choice, is_cut=is_cut)
@@ -206,6 +229,7 @@ class Output:
         self._filters.clear()
         self._argument_halves.clear()
         self._last_call.clear()
+        self._called.clear()
         self._add(Restarted())
 
     # ------------------------------------------------------------------------------------------ what is said
@@ -242,7 +266,10 @@ class Output:
             self._deltas.clear()
 
     def end(self, *, is_terminated: bool) -> list[AssistantMessageChunk]:
-        """Give the last chunk."""
+        """Give the last chunk: what the text holds that no text should, and how the stream ended."""
+        self.is_dead = False
+        for choice, code, mark in marks_of(self.fold):
+            self.warn(code, mark, choice=choice)
         ended = Ended(self.error, is_terminated)
         self.fold.add(ended)
         self._deltas.append(ended)
@@ -250,3 +277,16 @@ class Output:
         self.chunk(chunks)
         self.is_dead = True
         return chunks
+
+
+def _is_call(delta: Delta) -> bool:
+    """Whether the wire itself gives a call, or a piece of one."""
+    return isinstance(delta, ToolCallFragment) or (isinstance(delta, PartDelta) and isinstance(delta.value, ToolCallPart))
+
+
+def _verdict(finish: FinishDelta) -> Verdict:
+    """What calls in the text become, by the word that ends the answer: one that was cut off may have been cut inside of its last call."""
+    reason = finish.reason or neutral(finish.word)
+    if reason == "length":
+        return "whole"
+    return "calls" if reason in {"stop", "tool_calls", "other"} else "text"

@@ -7,13 +7,15 @@ comes out at the end. The first two run only when the caller asked: their input 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from headrace._json import has_lone_surrogate, replace_surrogates
+from headrace.wire.inline_calls import InlineCalls, Verdict
+from headrace.wire.inline_families import InlineCall
 from headrace.wire.options import DecodeOptions
+from headrace.wire.text_kinds import Kind as Kind  # noqa: PLC0414 - said again, so that type checkers let others take it from here
+from headrace.wire.text_kinds import Piece
 
-Kind: TypeAlias = Literal["text", "reasoning", "refusal"]
-Piece: TypeAlias = tuple[Kind, str]
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
 _NO_CHARACTER: Final = "\ufffd"
@@ -127,9 +129,9 @@ def _ends_in_half(text: str) -> bool:
 
 
 class TextFilter:
-    """The filters of one kind of text of one choice, in their order: cumulative, halves, tags."""
+    """The filters of one kind of text of one choice, in their order: cumulative, halves, tags, calls."""
 
-    __slots__ = ("_cumulative", "_halves", "_kind", "_tags")
+    __slots__ = ("_calls", "_cumulative", "_halves", "_kind", "_tags")
 
     def __init__(self, kind: Kind, options: DecodeOptions) -> None:
         """Start with the filters that are on for this kind; halves are always joined."""
@@ -138,6 +140,7 @@ class TextFilter:
         is_text = kind == "text"
         self._cumulative = Cumulative() if is_text and options.cumulative_text else None
         self._tags = ThinkTags(starts_open=options.think_starts_open) if is_text and options.think_tags else None
+        self._calls = InlineCalls(options.inline_families, options.offered_tools) if is_text and options.inline_families else None
 
     def feed(self, piece: str, warn: Callable[[str], None]) -> list[Piece]:
         """Return what is certain after this piece; `warn` takes the codes of what was mended."""
@@ -149,17 +152,33 @@ class TextFilter:
         text, is_mended = self._halves.feed(piece)
         if is_mended:
             warn("invalid_utf8")
-        return self._tagged(text)
+        return self._without_calls(self._tagged(text))
 
     def _tagged(self, text: str) -> list[Piece]:
         if self._tags is not None:
             return self._tags.feed(text)
         return [(self._kind, text)] if text else []
 
-    def release(self, warn: Callable[[str], None], *, is_cut: bool = False) -> list[Piece]:
-        """Return what was held back, since no more of this part comes; where the stream was cut, half a character is left out."""
+    def _without_calls(self, pieces: list[Piece]) -> list[Piece]:
+        calls = self._calls
+        if calls is None:
+            return pieces
+        return [out for piece in pieces for out in (calls.feed(piece[1]) if piece[0] == "text" else calls.other(piece))]
+
+    def release(self, warn: Callable[[str], None], *, is_cut: bool = False, verdict: Verdict = "calls") -> list[Piece | InlineCall]:
+        """Return what was held back, since no more of this part comes.
+
+        Args:
+            warn: takes the codes of what was mended.
+            is_cut: the stream was cut; then half a character is left out.
+            verdict: what becomes of calls in the text.
+        """
         lone = self._halves.release()
         if lone:
             warn("invalid_utf8")
-        out = self._tagged("" if is_cut else lone)
-        return out + self._tags.release() if self._tags is not None else out
+        pieces = self._tagged("" if is_cut else lone)
+        if self._tags is not None:
+            pieces += self._tags.release()
+        if self._calls is None:
+            return [*pieces]
+        return self._without_calls(pieces) + self._calls.settle("text" if is_cut else verdict)

@@ -9,7 +9,6 @@ decided what a frame is (an event, a terminator, a fault) and how the stream has
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
@@ -27,8 +26,6 @@ _PINGS: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _HEAD_NAMES: Final = ("id", "object", "model", "created", "system_fingerprint", "service_tier")
 _FAST_TRIES: Final = 16
 _PLAIN_TYPES: Final = (None, "function", "")
-_INLINE_CALL: Final = re.compile(r"<tool_call>|<function=|<\|tool_call|\[TOOL_CALLS\]|<｜tool▁call|<function_calls>|<\|python_tag\|>")  # noqa: RUF001
-_LEAKED: Final = re.compile(r"<\|[a-zA-Z_]{2,32}\|>|<｜[^<>\s]{2,32}｜>|<｜DSML")  # noqa: RUF001 - the markers' own characters
 
 
 class ChatDecoder:
@@ -279,7 +276,6 @@ class ChatDecoder:
         output.flush(is_cut=output.error is not None and output.error.kind == "stream_truncated")
         for delta in events.rest():
             output.add(delta)
-        self._look_for_markers()
         return output.end(is_terminated=is_terminated and output.error is None)
 
     def _end_error(self, *, is_over: bool) -> StreamError | None:
@@ -291,17 +287,6 @@ class ChatDecoder:
         if not is_over:
             return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)
         return None
-
-    def _look_for_markers(self) -> None:
-        """Say that text looks like a call that the server did not parse, or holds markers of the model's own template."""
-        for index, choice in self.output.fold.choices.items():
-            text = "".join(piece for part in choice.parts if part.kind == "text" for piece in part.pieces)
-            if "<" not in text and "[" not in text:
-                continue
-            if not choice.call_parts and (found := _INLINE_CALL.search(text)):
-                self.output.warn("possible_inline_tool_call", found.group(), choice=index)
-            if found := _LEAKED.search(text):
-                self.output.warn("leaked_special_tokens", found.group(), choice=index)
 
 
 def _is_utf8(data: bytes) -> bool:
