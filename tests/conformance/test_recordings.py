@@ -1,4 +1,4 @@
-"""Holds the decoder against recorded streams and fault cases, one test an item, by the runner's own check.
+"""Holds the decoders against recorded streams and fault cases, one test an item, by the runner's own check.
 
 What is not held stands in `disagreements.md`: such an item must fail exactly as it says there, any other must hold.
 """
@@ -16,7 +16,7 @@ import headrace
 from conformance_folder import CONFORMANCE
 from decoding_runs import check_result, decoded
 
-PROTOCOL = "openai-chat"
+PROTOCOLS = {"openai-chat", "cohere-v2", "ollama", "dashscope"}
 LOADERS = (("cases", "load_cases"), ("corpus", "load_corpus"), ("captures", "load_captures"))
 SEED, CUTS = 1, 5
 
@@ -45,7 +45,7 @@ ITEMS = [
     for folder, loader in LOADERS
     if (CONFORMANCE / folder).is_dir()
     for item in getattr(RUNNER, loader)(CONFORMANCE / folder)
-    if item.protocol == PROTOCOL
+    if item.protocol in PROTOCOLS
 ]
 
 
@@ -60,7 +60,7 @@ def test_an_item_is_held_or_fails_as_the_list_of_disagreements_says(item):
 
 def test_both_ways_of_reading_say_the_same(item):
     body = b"".join(item.segments)
-    options = {"options": item.options, "provider": item.provider}
+    options = {"protocol": item.protocol, "options": item.options, "provider": item.provider}
     chunks, result = decoded(body, **options)
     check_result(chunks, result)
     assert decoded(body, is_short_way_off=True, **options) == (chunks, result)

@@ -7,9 +7,9 @@ import json
 from headrace.decoding import StreamDecoder
 
 
-def decoded(pieces, *, is_short_way_off=False, complete=True, **options):
-    """Feed the pieces; returns the chunks and the result."""
-    decoder = StreamDecoder(protocol="openai-chat", **options)
+def decoded(pieces, *, protocol="openai-chat", is_short_way_off=False, complete=True, **options):
+    """Feed the pieces; returns the chunks and the result. Where a decoder has no short way, `is_short_way_off` changes nothing."""
+    decoder = StreamDecoder(protocol=protocol, **options)
     if is_short_way_off:
         decoder._decoder._tries = 0
     chunks = []

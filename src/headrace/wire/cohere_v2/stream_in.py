@@ -6,6 +6,8 @@ the end: it says the finish word and the usage; `[DONE]` behind it is not docume
 
 from __future__ import annotations
 
+from typing import Final
+
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import ToolCallFragment
 from headrace.wire.cohere_v2.event_in import EventReader
@@ -15,6 +17,10 @@ from headrace.wire.frames import Batch, Frame
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
+
+
+_FAST_TRIES: Final = 16
+_SHORT: Final = frozenset({None, "content-delta", "tool-call-delta", "tool-plan-delta"})
 
 
 class CohereDecoder:
@@ -29,6 +35,7 @@ class CohereDecoder:
         self.output = Output(limits, options)
         self._reader = EventReader(self.output, provider)
         self._events = JsonEvents(self.output, self._reader)
+        self._tries = _FAST_TRIES
 
     @property
     def is_done(self) -> bool:
@@ -50,19 +57,23 @@ class CohereDecoder:
         output = self.output
         if self._events.is_done or output.is_dead:
             return
-        if frame.event is None or frame.event in ("content-delta", "tool-call-delta", "tool-plan-delta"):
-            try:
-                event = decode_event(frame.data)
-            except REFUSED:
-                event = None
-            if event is not None:
-                output.offset = frame.offset
-                if self._short(event):
-                    self._events.has_event = self._reader.is_understood = True
-                    output.chunk(chunks)
-                    output.events += 1
-                    return
+        event = self._fast_event(frame.data) if self._tries > 0 and frame.event in _SHORT else None
+        if event is not None:
+            output.offset = frame.offset
+            if self._short(event):
+                self._events.has_event = self._reader.is_understood = True
+                output.chunk(chunks)
+                output.events += 1
+                return
         self._events.read(frame, chunks)
+
+    def _fast_event(self, data: bytes) -> FastEvent | None:
+        """Decode an event the short way; None if it holds anything that needs thought. After some the stream stays on the general way."""
+        try:
+            return decode_event(data)
+        except REFUSED:
+            self._tries -= 1
+            return None
 
     def _short(self, event: FastEvent) -> bool:
         """Take an event that is one piece of one thing; returns whether it was."""

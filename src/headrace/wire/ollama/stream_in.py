@@ -6,6 +6,8 @@ The rule of this file: nearly all lines take the short way (`fast.py`); the gene
 
 from __future__ import annotations
 
+from typing import Final
+
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.wire.decoder import Output
 from headrace.wire.frames import Batch, Frame
@@ -14,6 +16,9 @@ from headrace.wire.limits import Limits
 from headrace.wire.ollama.fast import REFUSED, decode_line
 from headrace.wire.ollama.line_in import LineReader
 from headrace.wire.options import DecodeOptions
+
+
+_FAST_TRIES: Final = 16
 
 
 class OllamaDecoder:
@@ -28,6 +33,7 @@ class OllamaDecoder:
         self.output = Output(limits, options)
         self._reader = LineReader(self.output, provider)
         self._events = JsonEvents(self.output, self._reader)
+        self._tries = _FAST_TRIES
 
     @property
     def is_done(self) -> bool:
@@ -57,11 +63,12 @@ class OllamaDecoder:
 
     def _short(self, data: bytes, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
         """Take a line that is one piece of text or thinking; returns whether it was. The first line has the head, so it is none."""
-        if not self._reader.is_understood:
+        if not self._reader.is_understood or self._tries <= 0:
             return False
         try:
             line = decode_line(data)
         except REFUSED:
+            self._tries -= 1
             return False
         message = line.message
         if line.done or (message is not None and (line.response or line.thinking)):
