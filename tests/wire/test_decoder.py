@@ -137,6 +137,17 @@ def test_what_other_choices_hold_is_not_looked_at_again_and_again():
     assert sum(isinstance(delta, (TextDelta, ToolCallFragment)) for delta in deltas_of(output)) == 2 * 99
 
 
+def test_only_the_first_text_of_an_answer_starts_inside_of_a_tag():
+    output = new_output(DecodeOptions(think_tags=True, think_starts_open=True))
+    for part, text in ((0, "a</think>b"), (2, "c<think>d</think>")):
+        output.text("text", text, 0, part)
+    message = output.fold.message()
+    assert (message.reasoning, message.text) == ("ad", "bc")
+    output.restart()
+    output.text("text", "e</think>f", 0, 0)
+    assert (output.fold.message().reasoning, output.fold.message().text) == ("e", "f")
+
+
 # --- calls in the text
 
 INLINE = DecodeOptions(inline_tool_calls=True, inline_tool_names=("w",))

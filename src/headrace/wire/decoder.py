@@ -86,7 +86,7 @@ class Output:
     """
 
     __slots__ = (
-        "_argument_halves", "_called", "_deltas", "_filters", "_last_call", "_options", "_said",
+        "_argument_halves", "_begun", "_called", "_deltas", "_filters", "_last_call", "_options", "_said",
         "error", "events", "fold", "has_filters", "is_dead", "limits", "offset",
     )  # fmt: skip
 
@@ -106,6 +106,7 @@ class Output:
         self._argument_halves: dict[int, dict[tuple[int | str | None, int | None], Halves]] = {}
         self._last_call: dict[int, int | str] = {}
         self._said: set[str] = set()
+        self._begun: set[int] = set()  # choices whose text has begun, so that no later part of it starts inside of a tag
         self._called: set[int] = set()  # choices in which the wire itself gave a call
 
     # ------------------------------------------------------------------------------------------ deltas
@@ -140,7 +141,10 @@ class Output:
             if not self.has_filters and not has_lone_surrogate(piece):
                 self._put(kind, piece, choice, part)
                 return
-            found = self._filters.setdefault(choice, {})[kind, part] = TextFilter(kind, self._options)
+            found = TextFilter(kind, self._options, is_first=choice not in self._begun)
+            self._filters.setdefault(choice, {})[kind, part] = found
+            if kind == "text":
+                self._begun.add(choice)
         for out in found.feed(piece, self.warn_once):
             self._put(*out, choice, part)
 
@@ -230,6 +234,7 @@ class Output:
         self._argument_halves.clear()
         self._last_call.clear()
         self._called.clear()
+        self._begun.clear()
         self._add(Restarted())
 
     # ------------------------------------------------------------------------------------------ what is said

@@ -133,13 +133,13 @@ class TextFilter:
 
     __slots__ = ("_calls", "_cumulative", "_halves", "_kind", "_tags")
 
-    def __init__(self, kind: Kind, options: DecodeOptions) -> None:
-        """Start with the filters that are on for this kind; halves are always joined."""
+    def __init__(self, kind: Kind, options: DecodeOptions, *, is_first: bool = True) -> None:
+        """Start with the filters that are on for this kind; halves are always joined. Only the first text of an answer may start inside a tag."""
         self._kind: Kind = kind
         self._halves = Halves()
         is_text = kind == "text"
         self._cumulative = Cumulative() if is_text and options.cumulative_text else None
-        self._tags = ThinkTags(starts_open=options.think_starts_open) if is_text and options.think_tags else None
+        self._tags = ThinkTags(starts_open=is_first and options.think_starts_open) if is_text and options.think_tags else None
         self._calls = InlineCalls(options.inline_families, options.offered_tools) if is_text and options.inline_families else None
 
     def feed(self, piece: str, warn: Callable[[str], None]) -> list[Piece]:
