@@ -207,6 +207,39 @@ DASHSCOPE: Final = ALIBABA.replace(
     unsupported_settings=("frequency_penalty",),
     decode_options={"incremental_output": True},
 )
+
+
+def _levels(off: str, minimal: str) -> dict[str, dict[str, Any]]:
+    """Return efforts of a model that thinks in levels; it cannot be kept from thinking, only from much of it."""
+    levels = zip(_EFFORTS, (minimal, "low", "medium", "high"), strict=True)
+    return {
+        "none": {"generationConfig": {"thinkingConfig": {"thinkingLevel": off}}},
+        **{effort: {"generationConfig": {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": level}}} for effort, level in levels},
+    }
+
+
+# "Function call is missing a thought_signature": from the third generation on, of the first call of each answer; the value here is the one
+# that Google names for calls which no such model made. Media in a result are theirs too, and levels of thinking instead of budgets.
+_GEMINI_3: Final[dict[str, Any]] = {"unsigned_call": "skip_thought_signature_validator", "supports_images_in_results": True}
+GOOGLE: Final = Profile(
+    reasoning_style="parts",
+    takes_foreign_reasoning=False,
+    supports_names=False,
+    tool_name_pattern=r"[A-Za-z0-9_.:-]",
+    supports_video=True,
+    supports_file_urls=True,
+    unsupported_settings=("parallel_tool_calls",),
+    by_model={
+        r"(?:.*/)?gemini-(?:[3-9]|\d\d)[\d.]*-pro\b.*": {**_GEMINI_3, "efforts": _levels("low", "low")},
+        r"(?:.*/)?gemini-(?:[3-9]|\d\d)\b.*": {**_GEMINI_3, "efforts": _levels("minimal", "minimal")},
+        r"(?:.*/)?(?:gemini-(?:1|2\.0)\b|gemma-).*": {"unsupported_settings": ("parallel_tool_calls", "reasoning_effort")},
+    },
+)
+INTERACTIONS: Final = GOOGLE.replace(
+    supports_images_in_results=True,
+    unsupported_settings=("parallel_tool_calls", "n", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
+    by_model={},
+)
 LMSTUDIO: Final = Profile(tool_choices=("auto", "none", "required"), unsupported_settings=("n",))
 PLAIN: Final = DEFAULT
 

@@ -54,6 +54,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         reasoning_filler: what stands in the field where a message has no thinking but the server insists on the field.
         takes_foreign_reasoning: whether the text of another provider's thinking goes along too.
         needs_signature: whether thinking goes back only with the signature that proves it.
+        unsigned_call: what stands as signature of a first call that has none, or None where no call needs one.
         sends_provider_data: whether members that we did not understand go back to where they came from.
 
         call_id_pattern: what a tool call's id must match as a whole, or None for anything.
@@ -99,6 +100,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_filler: str | None = None
     takes_foreign_reasoning: bool = True
     needs_signature: bool = False
+    unsigned_call: str | None = None
     sends_provider_data: bool = True
 
     call_id_pattern: str | None = None
