@@ -100,12 +100,12 @@ WIRES: Final = {
     wire.name: wire
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
-        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True),
-        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
+        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder"),
+        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder"),
-        Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="binary"),
-        Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", framing="binary"),
+        Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
+        Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", framing="aws"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder", encodes=True),
         Wire(name="dashscope", folder="dashscope", decoder="DashScopeDecoder", encodes=True),
         Wire(name="ollama", folder="ollama", decoder="OllamaDecoder", encodes=True, framing="lines"),
