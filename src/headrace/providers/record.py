@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.providers.secret import Secret
+from headrace.providers.signing import Signing
 from headrace.wire.profile import DEFAULT, Profile
 
 
@@ -18,7 +19,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         id: what stands before the `:` of a model's id.
         name: what people call it.
         protocol: the protocol that it speaks here.
-        base_url: where its API begins, version included; None if there is no usual place.
+        base_url: where its API begins, version included; None if there is no usual place. `{region}` stands for the region that the
+            environment names.
         key_variables: environment variables with its key, in order, beside `<ID>_API_KEY`.
         base_url_variables: pairs of a further variable with its address and what has to follow that address.
         profile: what its server takes and wants.
@@ -28,6 +30,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         is_in_process: whether it is started by ourselves, so that neither an address nor a key is looked for.
         key_header: the header that carries the key.
         key_prefix: what stands before the key there.
+        signing_service: the service that requests are signed for (SigV4) where there is no key but AWS credentials; "" if it signs nothing.
     """
 
     id: str
@@ -43,6 +46,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     is_in_process: bool = False
     key_header: str = "authorization"
     key_prefix: str = "Bearer "
+    signing_service: str = ""
 
     @property
     def variable_stem(self) -> str:
@@ -67,6 +71,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         profile: what the server takes and wants.
         key_header: the header that carries the key.
         key_prefix: what stands before the key there.
+        signing: with what each request is signed, where there is no key.
     """
 
     provider: str
@@ -77,6 +82,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile = DEFAULT
     key_header: str = "authorization"
     key_prefix: str = "Bearer "
+    signing: Signing | None = None
 
     def auth_headers(self) -> tuple[tuple[str, str], ...]:
         """Return the header with the key, in the clear, for the transport alone; nothing where there is no key."""
