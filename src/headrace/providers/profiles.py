@@ -305,3 +305,50 @@ MOONSHOT_MESSAGES: Final = _NO_FORMAT
 ZHIPU_MESSAGES: Final = _NO_FORMAT.replace(efforts=_THINKING)
 # "He", then "He" again in the first delta: the start of a block is repeated.
 MINIMAX_MESSAGES: Final = _NO_FORMAT.replace(decode_options={"drop_repeated_block_start_text": True})
+
+# ---------------------------------------------------------------------------------------------- Bedrock
+
+
+def _model_fields(efforts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return efforts that are a model's own fields, where Converse has them."""
+    return {effort: {"additionalModelRequestFields": fields} for effort, fields in efforts.items()}
+
+
+# What the wire's grammar demands of ids and names. A word for the effort is each family's own; most models refuse thinking without a signature.
+BEDROCK: Final = Profile(
+    call_id_pattern=r"[a-zA-Z0-9_.:-]{1,64}",
+    tool_name_pattern=r"[A-Za-z0-9_-]",
+    needs_signature=True,
+    needs_declared_tools=True,
+    takes_foreign_reasoning=False,
+    tool_choices=("auto", "required", "named"),
+    supports_names=False,
+    supports_video=True,
+    supports_strict_tools=True,
+    supports_images_in_results=True,
+    output_formats=("json_schema",),
+    unsupported_settings=("n", "seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
+    by_model={
+        r".*anthropic\.claude-(?:3-7|(?:opus|sonnet|haiku)-4(?:-[0-5])?)-.*": {
+            "efforts": _model_fields(_thinking_budgets(1024, 2048, 8192, 16384))
+        },
+        r".*anthropic\.claude-[a-z]+-.*": {"efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}}))},
+        r".*openai\.gpt-oss.*": {
+            "efforts": _model_fields(
+                {"none": {"reasoning_effort": "low"}, **{e: {"reasoning_effort": e.replace("minimal", "low")} for e in _EFFORTS}}
+            )
+        },
+        r".*amazon\.nova-2.*": {
+            "efforts": _model_fields(
+                {
+                    "none": {"reasoningConfig": {"type": "disabled"}},
+                    **{e: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": e.replace("minimal", "low")}} for e in _EFFORTS},
+                }
+            )
+        },
+    },
+)
+BEDROCK_MESSAGES: Final = ANTHROPIC.replace(
+    max_tool_name=64,
+    by_model={rf".*anthropic\.(?:{pattern}).*": changes for pattern, changes in ANTHROPIC.by_model.items()},
+)
