@@ -12,6 +12,27 @@ from headrace.providers.record import Provider
 
 NATIVE: Final[tuple[Provider, ...]] = (
     Provider(
+        id="bedrock",
+        name="Amazon Bedrock",
+        protocol="bedrock-converse",
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        profile=profiles.BEDROCK,
+        aliases=("aws-bedrock", "amazon-bedrock"),
+        docs_url="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html",
+        signing_service="bedrock",
+    ),
+    Provider(
+        id="bedrock-messages",
+        name="Amazon Bedrock (InvokeModel with Messages)",
+        protocol="bedrock-invoke",
+        base_url="https://bedrock-runtime.{region}.amazonaws.com",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        profile=profiles.BEDROCK_MESSAGES,
+        docs_url="https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html",
+        signing_service="bedrock",
+    ),
+    Provider(
         id="google",
         name="Google Gemini",
         protocol="gemini",
