@@ -366,6 +366,18 @@ AT_ANY_ADDRESS: Final[dict[str, Provider]] = {
         protocol="cohere-v2",
         profile=profiles.COHERE,
     ),
+    "bedrock-converse": Provider(
+        id="bedrock-converse",
+        name="a server that speaks Converse",
+        protocol="bedrock-converse",
+        profile=profiles.BEDROCK,
+    ),
+    "bedrock-invoke": Provider(
+        id="bedrock-invoke",
+        name="a server that speaks InvokeModel",
+        protocol="bedrock-invoke",
+        profile=profiles.BEDROCK_MESSAGES,
+    ),
 }
 """By protocol: what holds for a server of which nothing but the protocol is known, where that is not what holds for Chat Completions."""
 
