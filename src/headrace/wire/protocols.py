@@ -23,7 +23,7 @@ from headrace.wire.json_array import ArrayOrBody
 from headrace.wire.lines import LineBody
 from headrace.wire.profile import Profile
 
-Framing: TypeAlias = Literal["events", "array", "lines", "aws"]
+Framing: TypeAlias = Literal["events", "array", "lines", "binary"]
 
 
 class Framer(Protocol):
@@ -82,7 +82,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
 
     def make_framer(self, max_event_bytes: int) -> Framer:
         """Return a fresh framer for one body."""
-        if self.framing == "aws":
+        if self.framing == "binary":
             return AwsFrames(max_event_bytes=max_event_bytes)
         if self.framing == "array":
             return ArrayOrBody(max_event_bytes=max_event_bytes)
@@ -104,8 +104,8 @@ WIRES: Final = {
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder"),
-        Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", framing="aws"),
-        Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", framing="aws"),
+        Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),
+        Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", encodes=True, framing="binary"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder", encodes=True),
         Wire(name="dashscope", folder="dashscope", decoder="DashScopeDecoder", encodes=True),
         Wire(name="ollama", folder="ollama", decoder="OllamaDecoder", encodes=True, framing="lines"),
