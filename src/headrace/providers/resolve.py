@@ -17,10 +17,12 @@ from headrace.errors import ConfigError, UnsupportedError
 from headrace.providers.catalogue import AT_ANY_ADDRESS, BY_NAME, PROTOCOLS, PROVIDERS
 from headrace.providers.record import Endpoint, Provider
 from headrace.providers.secret import Secret
+from headrace.providers.signing import KEY_VARIABLES, REGION_VARIABLES, Signing, region_of, signing_of
 from headrace.wire.profile import DEFAULT, Profile
 
 _SEPARATOR: Final = re.compile("[:/]")
 _PATH: Final = "/chat/completions"
+_REGION: Final = "{region}"
 
 
 def resolve(
@@ -55,15 +57,18 @@ def resolve(
             f"for Chat Completions use openai-chat:{model} with base_url={provider.base_url!r}",
             argument="model",
         )
+    address = _base_url(provider, base_url, environ)
+    signing = None if api_key else _signing(provider, address, environ)
     return Endpoint(
         provider=provider.id,
         protocol=provider.protocol,
         model=model,
-        base_url=_base_url(provider, base_url, environ),
-        api_key=_key(provider, api_key, environ),
+        base_url=address,
+        api_key=_key(provider, api_key, environ) if signing is None else None,
         profile=_profile(provider.profile.for_model(model), provider.id, profile),
         key_header=provider.key_header,
         key_prefix=provider.key_prefix,
+        signing=signing,
     )
 
 
@@ -137,11 +142,16 @@ def _at_address(
 def _known_at(address: str, protocol: str) -> Provider | None:
     """Return the provider whose address this is, so that its quirks in this protocol are known; a local port may be anybody's."""
     host = urlsplit(address).netloc.lower()
-    there = [one for one in PROVIDERS if one.base_url and one.needs_key and urlsplit(one.base_url).netloc == host]
+    there = [one for one in PROVIDERS if one.base_url and one.needs_key and _host_of(one.base_url).fullmatch(host)]
     same = next((one for one in there if one.protocol == protocol), None)
     if same is not None or protocol in AT_ANY_ADDRESS:
         return same
     return next((one for one in there if one.protocol not in AT_ANY_ADDRESS), None)
+
+
+def _host_of(base_url: str) -> re.Pattern[str]:
+    """Return what the host of an address is, for any region."""
+    return re.compile("([a-z0-9-]+)".join(map(re.escape, urlsplit(base_url).netloc.split(_REGION))))
 
 
 def _profile(own: Profile, provider: str, given: Profile | Mapping[str, Any] | None) -> Profile:
@@ -164,7 +174,24 @@ def _base_url(provider: Provider, argument: str | None, environ: Mapping[str, st
     if provider.base_url is None:
         variables = " or ".join(variable for variable, _ in pairs)
         raise ConfigError(f"{provider.name} has no usual address: give base_url=… or set {variables}", argument="base_url")
-    return provider.base_url
+    if _REGION not in provider.base_url:
+        return provider.base_url
+    region = region_of(environ)
+    if region is None:
+        variables = " or ".join((REGION_VARIABLES[0], *(variable for variable, _ in pairs)))
+        raise ConfigError(f"{provider.name} has an address for each region: give base_url=… or set {variables}", argument="base_url")
+    return provider.base_url.replace(_REGION, region)
+
+
+def _signing(provider: Provider, base_url: str | None, environ: Mapping[str, str]) -> Signing | None:
+    """Return with what requests are signed, where the environment has no key but AWS credentials; its region is the address's."""
+    if not provider.signing_service or any(environ.get(variable, "").strip() for variable in provider.all_key_variables):
+        return None
+    found = _host_of(provider.base_url or "").fullmatch(urlsplit(base_url or "").netloc.lower())
+    region = found[1] if found is not None and found.groups() else region_of(environ)
+    if region is None:
+        raise ConfigError(f"{provider.name} signs requests for a region: set {REGION_VARIABLES[0]}", argument=REGION_VARIABLES[0])
+    return signing_of(environ, region=region, service=provider.signing_service)
 
 
 def _key(provider: Provider, argument: str | Secret | None, environ: Mapping[str, str]) -> Secret | None:
@@ -177,9 +204,9 @@ def _key(provider: Provider, argument: str | Secret | None, environ: Mapping[str
         if value:
             return _as_secret(value, variable)
     if provider.needs_key:
-        raise ConfigError(
-            f"{provider.name} needs a key: give api_key=… or set {' or '.join(provider.all_key_variables)}", argument="api_key"
-        )
+        variables = " or ".join(provider.all_key_variables)
+        signed = f", or {' and '.join(KEY_VARIABLES)} to sign requests with" if provider.signing_service else ""
+        raise ConfigError(f"{provider.name} needs a key: give api_key=… or set {variables}{signed}", argument="api_key")
     return None
 
 
