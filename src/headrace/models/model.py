@@ -31,6 +31,7 @@ from headrace.models.pace import RateLimits
 from headrace.models.stream import Call, ModelStream
 from headrace.providers.resolve import resolve
 from headrace.providers.secret import Secret
+from headrace.providers.signing import sign
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.limits import Limits
@@ -253,7 +254,10 @@ class Model:
             base_url, auth = server.base_url, ((endpoint.key_header, endpoint.key_prefix + server.api_key),)
         # The later one counts: a caller's own header wins over the key.
         headers = tuple({name.lower(): value for name, value in (*auth, *encoded.headers)}.items())
-        request = HTTPRequest("POST", base_url + encoded.path, headers, encoded.body)
+        url = base_url + encoded.path
+        if endpoint.signing is not None:
+            headers = sign("POST", url, headers, encoded.body, endpoint.signing, now=self._clock.now())
+        request = HTTPRequest("POST", url, headers, encoded.body)
         return request, secrets_of(request.url, request.headers)
 
     def _new_decoder(self, status: int, response: Response | None, tools: tuple[ToolSpec, ...] = ()) -> StreamDecoder:
