@@ -19,6 +19,7 @@ from headrace.cli.segments import Segment
 from headrace.cli.setup import Choices, make_agent, make_model, model_id
 from headrace.errors import UsageError
 from headrace.messages.codec import decode_document, encode_document
+from headrace.models.config_file import load_config
 from headrace.models.model import Model
 from headrace.providers.resolve import split_id
 
@@ -159,7 +160,7 @@ def _path(argument: str, command: str) -> Path:
 
 
 def _provider(choices: Choices) -> str:
-    return split_id(model_id(choices))[0]
+    return split_id(model_id(choices), load_config())[0]
 
 
 def _note(text: str) -> Said:

@@ -16,17 +16,24 @@ from headrace.cli.exits import DONE
 from headrace.cli.screen import console_of, screen_of
 from headrace.cli.segments import Segment
 from headrace.errors import ConfigError, UsageError
+from headrace.models.config_file import load_config
 from headrace.models.local_weights import WEIGHTS, find, pull
-from headrace.providers.catalogue import PROTOCOLS, PROVIDERS
+from headrace.providers.catalogue import PROTOCOLS
+from headrace.providers.config import EMPTY_CONFIG, Config
 from headrace.providers.record import Provider
 
 
 def list_models(search: str | None, *, is_json: bool) -> int:
-    """Print the catalogue and the local models; returns the exit status."""
+    """Print the catalogue, with what the user's config adds, and the local models; returns the exit status.
+
+    Raises:
+        UsageError: no provider has the word in its name; or as `load_config`.
+    """
     wanted = (search or "").lower()
+    config = load_config()
     rows = [
-        provider_row(provider, os.environ)
-        for provider in PROVIDERS
+        provider_row(provider, os.environ, config)
+        for provider in config.providers
         if not provider.is_in_process and wanted in f"{provider.id} {provider.name} {' '.join(provider.aliases)}".lower()
     ]
     local = [local_row()] if wanted in "local" or wanted in WEIGHTS.name else []
@@ -41,8 +48,8 @@ def list_models(search: str | None, *, is_json: bool) -> int:
     return DONE
 
 
-def provider_row(provider: Provider, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the list says of a provider."""
+def provider_row(provider: Provider, environ: Mapping[str, str], config: Config = EMPTY_CONFIG) -> dict[str, Any]:
+    """Return what the list says of a provider; `configured_in` is the user's own file if it was added or changed there."""
     set_variable = next((name for name in provider.all_key_variables if environ.get(name, "").strip()), None)
     return {
         "id": provider.id,
@@ -53,6 +60,7 @@ def provider_row(provider: Provider, environ: Mapping[str, str]) -> dict[str, An
         "key_variables": list(provider.all_key_variables),
         "needs_key": provider.needs_key,
         "key_set_in": set_variable,
+        "configured_in": config.source if provider in config.changed else None,
     }
 
 
@@ -127,9 +135,10 @@ def _local_line(row: Mapping[str, Any]) -> list[Segment]:
 
 
 def _key_words(row: Mapping[str, Any]) -> str:
+    where = f"; from {row['configured_in']}" if row["configured_in"] else ""
     if row["key_set_in"]:
-        return f"set in {row['key_set_in']}"
-    return f"{row['key_variables'][0]} is not set" if row["needs_key"] else "none needed"
+        return f"set in {row['key_set_in']}{where}"
+    return (f"{row['key_variables'][0]} is not set" if row["needs_key"] else "none needed") + where
 
 
 def _show_table(rows: Iterable[Mapping[str, Any]]) -> None:

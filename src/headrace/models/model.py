@@ -26,6 +26,7 @@ from headrace.models import local, local_weights
 from headrace.models.answer import FailedAttempt, Messages, SettingsLike, Tools, messages_of, specs_of
 from headrace.models.breaker import Breaker, BreakerPolicy
 from headrace.models.clock import SYSTEM_CLOCK, Clock
+from headrace.models.config_file import ConfigLike, config_of
 from headrace.models.gate import Gate, breaker_of
 from headrace.models.pace import RateLimits
 from headrace.models.stream import Call, ModelStream
@@ -58,6 +59,8 @@ class Model:
         api_key: the key; else the provider's environment variable.
         settings: for every request; what a request says wins.
         profile: the switches that differ from the provider's, or a whole profile.
+        config: providers and switches of the user's own: a path, a mapping, or a `Config`; by default the file that `HEADRACE_CONFIG`
+            names, else the one in the user's folder.
         transport: what carries requests, instead of a pool of the model's own; it stays the caller's to close.
         timeouts: for each attempt.
         retry: when to try again before the first chunk.
@@ -89,6 +92,7 @@ class Model:
         api_key: str | Secret | None = None,
         settings: SettingsLike = None,
         profile: Profile | Mapping[str, Any] | None = None,
+        config: ConfigLike = None,
         transport: Transport | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         retry: RetryPolicy = _DEFAULT_RETRY,
@@ -107,8 +111,9 @@ class Model:
     ) -> None:
         """Check everything; open nothing."""
         self._id = id
+        environ = os.environ if environ is None else environ
         self._endpoint = resolve(
-            id, base_url=base_url, api_key=api_key, environ=os.environ if environ is None else environ, profile=profile
+            id, base_url=base_url, api_key=api_key, environ=environ, profile=profile, config=config_of(config, environ)
         )
         if self._endpoint.base_url is None:
             local_weights.find(self._endpoint.model)

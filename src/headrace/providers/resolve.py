@@ -1,7 +1,7 @@
 """From a model's id to where it is: `deepseek:deepseek-chat` → an `Endpoint`.
 
-The rule of this file: what the caller says wins over the environment, and that over the catalogue; an id that names a
-protocol takes the caller's arguments only. The environment comes in as an argument. No key and no password of an address
+The rule of this file: what the caller says wins over the environment, that over the user's config, and that over the catalogue; an id
+that names a protocol takes the caller's arguments only. The environment comes in as an argument. No key and no password of an address
 stands in an error.
 """
 
@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from headrace.errors import ConfigError, UnsupportedError
-from headrace.providers.catalogue import AT_ANY_ADDRESS, BY_NAME, PROTOCOLS, PROVIDERS
+from headrace.providers.catalogue import AT_ANY_ADDRESS, PROTOCOLS
+from headrace.providers.config import EMPTY_CONFIG, Config
+from headrace.providers.names import normalise_base_url, split_name
 from headrace.providers.record import Endpoint, Provider
 from headrace.providers.secret import Secret
 from headrace.providers.signing import KEY_VARIABLES, REGION_VARIABLES, Signing, region_of, signing_of
 from headrace.wire.profile import DEFAULT, Profile
 
 _SEPARATOR: Final = re.compile("[:/]")
-_PATH: Final = "/chat/completions"
 _REGION: Final = "{region}"
 
 
@@ -32,6 +33,7 @@ def resolve(
     api_key: str | Secret | None = None,
     environ: Mapping[str, str],
     profile: Profile | Mapping[str, Any] | None = None,
+    config: Config = EMPTY_CONFIG,
 ) -> Endpoint:
     """Say where a model is and how to talk to it.
 
@@ -42,15 +44,17 @@ def resolve(
         api_key: the key; else `<PROVIDER>_API_KEY` or another variable that the provider is known by.
         environ: the environment, such as `os.environ`.
         profile: a whole profile, or the switches that differ from the provider's.
+        config: what the user adds to the catalogue.
 
     Raises:
         ConfigError: the provider is unknown, or the key, the address or the model's name is missing or malformed.
         UnsupportedError: the provider's protocol cannot be spoken yet.
     """
-    name, model = split_id(model_id)
-    if name in PROTOCOLS and name not in BY_NAME:  # where a provider is called as its protocol is, the provider is meant
-        return _at_address(name, model, base_url, api_key, profile)
-    provider = BY_NAME[name]
+    name, model = split_id(model_id, config)
+    names = config.by_name
+    if name in PROTOCOLS and name not in names:  # where a provider is called as its protocol is, the provider is meant
+        return _at_address(name, model, base_url, api_key, profile=profile, config=config)
+    provider = names[name]
     if provider.protocol not in PROTOCOLS:
         raise UnsupportedError(
             f"{provider.name} is spoken to by the protocol {provider.protocol}, which this version does not have yet; "
@@ -65,66 +69,47 @@ def resolve(
         model=model,
         base_url=address,
         api_key=_key(provider, api_key, environ) if signing is None else None,
-        profile=_profile(provider.profile.for_model(model), provider.id, profile),
+        profile=_profile(config.profile_of(provider.profile, provider.id, model), provider.id, profile),
         key_header=provider.key_header,
         key_prefix=provider.key_prefix,
         signing=signing,
     )
 
 
-def split_id(model_id: str) -> tuple[str, str]:
+def split_id(model_id: str, config: Config = EMPTY_CONFIG) -> tuple[str, str]:
     """Split a model's id into the provider's or protocol's name, in lower case, and the model's name.
 
     Raises:
         ConfigError: no left side is known, or nothing stands at the right.
     """
-    for match in _SEPARATOR.finditer(model_id):
-        name = model_id[: match.start()].lower()
-        if name in BY_NAME or name in PROTOCOLS:
-            model = model_id[match.end() :]
-            if not model.strip():
-                raise ConfigError(f"the model id {model_id!r} names no model after {name!r}", argument="model")
-            return name, model
-    known = dict.fromkeys([*PROTOCOLS, *(provider.id for provider in PROVIDERS)])
+    names = config.by_name
+    if found := split_name(model_id, names):
+        name, model = found
+        if not model.strip():
+            raise ConfigError(f"the model id {model_id!r} names no model after {name!r}", argument="model")
+        return name, model
+    known = dict.fromkeys([*PROTOCOLS, *(provider.id for provider in config.providers)])
     first = _SEPARATOR.split(model_id, maxsplit=1)[0].lower()
-    close = difflib.get_close_matches(first[:64], [*PROTOCOLS, *BY_NAME], n=3)
+    close = difflib.get_close_matches(first[:64], [*PROTOCOLS, *names], n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     problem = f"names the provider {first[:64]!r}, which is unknown" if _SEPARATOR.search(model_id) else "names no provider"
     raise ConfigError(f"the model id {model_id[:200]!r} {problem}; write provider:model.{hint} Known: {', '.join(known)}", argument="model")
 
 
-def normalise_base_url(base_url: str, argument: str = "base_url") -> str:
-    """Return an address without slashes and `/chat/completions` at its end.
-
-    Raises:
-        ConfigError: it is no http(s) address, or holds a user, a query or a fragment. The error does not repeat it.
-    """
-    text = base_url.strip()
-    try:
-        parts = urlsplit(text)
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:  # a broken port or IPv6 address
-        parts, is_whole = None, False
-    if parts is None or not is_whole or re.search(r"[\s\x00-\x1f\x7f]", text):
-        raise ConfigError(f"{argument} is no address such as https://host/v1", argument=argument)
-    if "@" in parts.netloc:
-        raise ConfigError(f"{argument} holds a user or password; give the key as api_key", argument=argument)
-    if parts.query or parts.fragment or "?" in text or "#" in text:
-        raise ConfigError(f"{argument} holds a query or fragment, which an address to build on cannot have", argument=argument)
-    text = text.rstrip("/")
-    while text.endswith(_PATH):
-        text = text.removesuffix(_PATH).rstrip("/")
-    return text
-
-
 def _at_address(
-    protocol: str, model: str, base_url: str | None, api_key: str | Secret | None, profile: Profile | Mapping[str, Any] | None
+    protocol: str,
+    model: str,
+    base_url: str | None,
+    api_key: str | Secret | None,
+    *,
+    profile: Profile | Mapping[str, Any] | None,
+    config: Config,
 ) -> Endpoint:
     if not base_url:
         raise ConfigError(f"{protocol}:{model} needs base_url=…, the address of the server with its version, such as https://host/v1",
                           argument="base_url")  # fmt: skip
     address = normalise_base_url(base_url)
-    known = _known_at(address, protocol)
+    known = _known_at(address, protocol, config.providers)
     provider = known.id if known else urlsplit(address).netloc.lower()
     facts = known or AT_ANY_ADDRESS.get(protocol)
     return Endpoint(
@@ -133,16 +118,16 @@ def _at_address(
         model=model,
         base_url=address,
         api_key=_as_secret(api_key, "api_key") if api_key else None,
-        profile=_profile(facts.profile.for_model(model) if facts else DEFAULT, provider, profile),
+        profile=_profile(config.profile_of(facts.profile if facts else DEFAULT, protocol, model), provider, profile),
         key_header=facts.key_header if facts else "authorization",
         key_prefix=facts.key_prefix if facts else "Bearer ",
     )
 
 
-def _known_at(address: str, protocol: str) -> Provider | None:
+def _known_at(address: str, protocol: str, providers: Iterable[Provider]) -> Provider | None:
     """Return the provider whose address this is, so that its quirks in this protocol are known; a local port may be anybody's."""
     host = urlsplit(address).netloc.lower()
-    there = [one for one in PROVIDERS if one.base_url and one.needs_key and _host_of(one.base_url).fullmatch(host)]
+    there = [one for one in providers if one.base_url and one.needs_key and _host_of(one.base_url).fullmatch(host)]
     same = next((one for one in there if one.protocol == protocol), None)
     if same is not None or protocol in AT_ANY_ADDRESS:
         return same
