@@ -37,10 +37,10 @@ class CallReader:
         data = {**beside, "functionCall": replace_surrogates(rest)} if rest else beside
         found = self._open_call(name, call_id, pieces, candidate)
         if found is None and (name or args is not None or pieces or (call_id and call.get("willContinue"))):
-            candidate.grow(self._output)
+            candidate.grow()
             self._new(name, call_id, call, data, candidate)
         elif found is not None:
-            candidate.grow(self._output)
+            candidate.grow()
             if data:
                 self._add(candidate, found[1].part, data=data)
             self._pieces(found[0], found[1], call, candidate)

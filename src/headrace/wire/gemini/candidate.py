@@ -56,12 +56,13 @@ class Candidate:
         cited: citations that were given out.
     """
 
-    __slots__ = ("_decisive", "_is_early_said", "_last", "_next_part", "_words", "calls", "cited", "has_calls", "index", "is_open",
+    __slots__ = ("_decisive", "_is_early_said", "_last", "_next_part", "_output", "_words", "calls", "cited", "has_calls", "index", "is_open",
                  "kept", "last_call", "run", "tool")  # fmt: skip
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, output: Output) -> None:
         """Start before the first part."""
         self.index = index
+        self._output = output
         self.run: tuple[str, int] | None = None
         self.is_open = True
         self.has_calls = False
@@ -78,8 +79,9 @@ class Candidate:
 
     def open_part(self, kind: str | None = None) -> int:
         """Return the key of a new part; of a kind that can be continued, the next pieces of that kind join it."""
-        key = self._next_part
-        self._next_part += 1
+        choice = self._output.fold.choices.get(self.index)
+        key = max(self._next_part, choice.next_key if choice is not None else 0)  # a filter may have opened parts of its own
+        self._next_part = key + 1
         self.run = None if kind is None else (kind, key)
         self.tool = None
         return key
@@ -88,20 +90,20 @@ class Candidate:
         """Return the key of the part that a piece of this kind belongs to."""
         return self.run[1] if self.run is not None and self.run[0] == kind else self.open_part(kind)
 
-    def grow(self, output: Output) -> None:
+    def grow(self) -> None:
         """Something of substance came; after a finish word, that word was early."""
         if self.is_open:
             return
         self.is_open = True
         if not self._is_early_said:
             self._is_early_said = True
-            output.warn("early_finish_reason", choice=self.index)
+            self._output.warn("early_finish_reason", choice=self.index)
 
-    def say(self, word: str, output: Output, reason: FinishReason | None = None) -> None:
+    def say(self, word: str, reason: FinishReason | None = None) -> None:
         """A finish word came."""
         self.is_open = False
         self._words += 1
-        self._last = Word(word, reason or NEUTRAL.get(word, "other"), output.events, output.offset)
+        self._last = Word(word, reason or NEUTRAL.get(word, "other"), self._output.events, self._output.offset)
         if self._decisive is None and self._last.reason not in ("stop", "tool_calls", "other"):
             self._decisive = self._last
 
@@ -110,12 +112,12 @@ class Candidate:
         """The word that counts: the first decisive one, else the last, since an earlier one was no end."""
         return self._decisive or self._last
 
-    def finish(self, output: Output) -> None:
+    def finish(self) -> None:
         """Give out the word that counts; calls do not change the word here, so that they came is no oddity."""
         word = self.word
         if word is None:
             return
         if self._words > 1:
-            output.warn("multiple_finish_reasons", choice=self.index)
+            self._output.warn("multiple_finish_reasons", choice=self.index)
         reason = "tool_calls" if word.reason == "stop" and self.has_calls else word.reason
-        output.add(FinishDelta(word.word, self.index, reason, word.event, word.offset))
+        self._output.add(FinishDelta(word.word, self.index, reason, word.event, word.offset))

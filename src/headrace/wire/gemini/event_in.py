@@ -124,7 +124,7 @@ class EventReader:
                 self._parts.finish(candidate)
             if candidate.kept:
                 output.add(MetadataDelta(dict(candidate.kept), tuple(candidate.kept), index))
-            candidate.finish(output)
+            candidate.finish()
         for delta in self._extras.deltas():
             output.add(delta)
 
@@ -162,7 +162,7 @@ class EventReader:
         candidate.kept["promptFeedback"] = kept(feedback)
         reason = feedback.get("blockReason")
         if isinstance(reason, str) and is_word(reason) and not reason.endswith("UNSPECIFIED"):
-            candidate.say(replace_surrogates(reason), self._output, "content_filter")
+            candidate.say(replace_surrogates(reason), "content_filter")
 
     # ------------------------------------------------------------------------------------------ one candidate
 
@@ -173,7 +173,7 @@ class EventReader:
             if len(self.candidates) >= self._output.limits.max_parts:
                 self._output.exceed("parts", self._output.limits.max_parts)
                 return None
-            found = self.candidates[index] = Candidate(index)
+            found = self.candidates[index] = Candidate(index, self._output)
         return found
 
     def _candidate(self, fields: Mapping[str, Any], index: int, raw: Callable[[int], bytes | None]) -> None:
@@ -196,7 +196,7 @@ class EventReader:
         self._citations(fields, candidate)
         word = fields.get("finishReason")
         if isinstance(word, str) and is_word(word):
-            candidate.say(replace_surrogates(word), self._output)
+            candidate.say(replace_surrogates(word))
 
     def _logprobs(self, result: JSON, index: int) -> None:
         if isinstance(result, dict) and any(value is not None for value in result.values()):

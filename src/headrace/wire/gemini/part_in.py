@@ -69,7 +69,7 @@ class PartReader:
         if not piece and not beside:
             return
         if piece:
-            candidate.grow(self._output)
+            candidate.grow()
         kind = "reasoning" if is_thought else "text"
         key = candidate.open_part() if beside else candidate.part_for(kind)
         if piece:
@@ -81,7 +81,7 @@ class PartReader:
             self._output.add(PartDataDelta(beside, "reasoning" if is_thought else "text", key, candidate.index))
 
     def _tool(self, kind: str, part: dict[str, JSON], candidate: Candidate) -> None:
-        candidate.grow(self._output)
+        candidate.grow()
         body = part[kind]
         identifier = body.get("id")
         call_id = identifier if isinstance(identifier, str) else ""
@@ -107,7 +107,7 @@ class PartReader:
         if data is None:
             self._unknown(candidate, raw)
             return
-        candidate.grow(self._output)
+        candidate.grow()
         beside.pop("inlineData")
         kind = kind_of(mime)
         name = text_of(blob.get("displayName"))
@@ -123,13 +123,13 @@ class PartReader:
         if url is None:
             self._unknown(candidate, raw)
             return
-        candidate.grow(self._output)
+        candidate.grow()
         beside.pop("fileData")
         name = text_of(file.get("displayName"))
         part = make(MediaPart, kind=kind_of(mime), url=url, media_type=mime, name=name, provider_data=beside)
         self._output.add(PartDelta(part, candidate.open_part(), candidate.index))
 
     def _unknown(self, candidate: Candidate, raw: Callable[[], bytes]) -> None:
-        candidate.grow(self._output)
+        candidate.grow()
         item = make(ProviderItem, provider=self._provider, protocol=PROTOCOL, raw=raw())
         self._output.add(PartDelta(item, candidate.open_part(), candidate.index))
