@@ -11,6 +11,8 @@ Source: https://ai.google.dev/gemini-api/docs/interactions.
 
 from __future__ import annotations
 
+from typing import Final
+
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import StreamError, TextDelta
 from headrace.wire.decoder import Output
@@ -20,6 +22,8 @@ from headrace.wire.gemini_interactions.event_in import EventReader
 from headrace.wire.gemini_interactions.fast import REFUSED, decode_event
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
+
+_FAST_TRIES: Final = 16
 
 
 class InteractionsDecoder:
@@ -34,6 +38,7 @@ class InteractionsDecoder:
         self.output = Output(limits, options)
         self._data = EventData(self.output)
         self._events = EventReader(self.output, provider)
+        self._tries = _FAST_TRIES
 
     @property
     def is_done(self) -> bool:
@@ -57,7 +62,7 @@ class InteractionsDecoder:
         output = self.output
         if self.is_done or output.is_dead:
             return
-        if (frame.event is None or frame.event == "step.delta") and self._short(frame.data, chunks):
+        if self._tries > 0 and (frame.event is None or frame.event == "step.delta") and self._short(frame.data, chunks):
             output.events += 1
             return
         output.offset = frame.offset
@@ -78,10 +83,12 @@ class InteractionsDecoder:
         try:
             event = decode_event(data)
         except REFUSED:
+            self._tries -= 1
             return False
         step, text = self._events.steps.steps.get(event.index), event.delta.text
         if step is None or step.is_stopped or step.run != "text" or step.part is None or not text:
             return False
+        self._tries = _FAST_TRIES
         self.output.fold.choices[0].by_key["text", step.part].pieces.append(text)
         chunks.append(make_assistant_chunk((TextDelta(text, step.part),), 1, True))
         return True
