@@ -10,10 +10,10 @@ another kind (a JSON error, a page of HTML, plain events) is told by its beginni
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 from uuid import UUID
+from zlib import crc32
 
 from headrace.wire.body import Body
 from headrace.wire.frames import Batch, Frame, FrameKind
@@ -21,6 +21,7 @@ from headrace.wire.frames import Batch, Frame, FrameKind
 HeaderValue: TypeAlias = bool | int | bytes | str | UUID
 _PRELUDE: Final = 12
 _TRAILER: Final = 4
+_AROUND: Final = _PRELUDE + _TRAILER
 _MAX_HEADERS: Final = 128 * 1024
 _HEADER_TYPES: Final = {
     2: struct.Struct(">b"),
@@ -31,7 +32,27 @@ _HEADER_TYPES: Final = {
 }
 _BYTES, _TEXT, _UUID = 6, 7, 9
 _KNOWN_HEADS: Final = 64
+_prelude: Final = struct.Struct(">III").unpack_from
 _SHOWN: Final = 200
+
+
+class AwsBatch(Batch, frozen=True, gc=False):
+    """A run of events with the same headers.
+
+    Attributes:
+        event: their name, or None.
+    """
+
+    event: str | None = None
+
+    def frames(self) -> list[Frame]:
+        """Return each event as a frame, in one pass."""
+        frames: list[Frame] = []
+        offset = self.offset
+        for data in self.datas:
+            frames.append(Frame(data, offset, self.event))
+            offset += len(data) + self.around
+        return frames
 
 
 class FrameError(ValueError):
@@ -41,7 +62,7 @@ class FrameError(ValueError):
 class AwsFrames:
     """The framer.
 
-    An event comes out as a frame with its `:event-type` as name; exceptions, errors and what is broken by their `kind`. After a broken
+    Events come out in runs, with their `:event-type` as name; exceptions, errors and what is broken by their `kind`. After a broken
     frame nothing more comes out, since where the next one begins can no longer be known.
 
     Attributes:
@@ -59,7 +80,7 @@ class AwsFrames:
         self._need = _PRELUDE  # bytes that have to be held before anything can be done
         self._body: Body | None = None  # where the body is of another kind
         self._is_broken = False
-        self._heads: dict[bytes, tuple[FrameKind, str | None]] = {}
+        self._heads: dict[bytes, tuple[FrameKind, str | None, bytes]] = {}
         self.exceeded = False
         self.kind = "unknown"
 
@@ -74,18 +95,23 @@ class AwsFrames:
             return self._feed_body(self._body, data)
         if self.exceeded or self._is_broken:
             return []
-        self._held += data
-        if len(self._held) < self._need:
+        held = self._held
+        if len(held) + len(data) < self._need:
+            held += data
             return []
-        if self.kind == "unknown" and not self._is_framed():
-            return self._other(bytes(self._held))
+        if held:
+            data = b"".join((held, data))
+            held.clear()
+        if self.kind == "unknown" and not _is_framed(data):
+            return self._other(data)
         self.kind = "events"
-        return self._cut()
+        return self._cut(data)
 
     def close(self) -> list[Frame | Batch]:
         """Return what is left: of a frame that was cut, only that it was there."""
         if self._body is None and self.kind == "unknown" and self._held and not self._held.startswith(b"\0"):
             self._other(bytes(self._held))
+            self._held.clear()
         if self._body is not None:
             frames = self._body.close()
             self.kind = self._body.kind
@@ -97,13 +123,7 @@ class AwsFrames:
 
     # ------------------------------------------------------------------------------------------ another kind of body
 
-    def _is_framed(self) -> bool:
-        """Whether the body begins with a frame, be it a broken one: no text has zeros in it, and the length of headers always has."""
-        prelude = self._held[:_PRELUDE]
-        return b"\0" in prelude or int.from_bytes(prelude[8:]) == zlib.crc32(prelude[:8])
-
     def _other(self, head: bytes) -> list[Frame | Batch]:
-        self._held.clear()
         self._body = Body(max_event_bytes=self._max)
         return self._feed_body(self._body, head)
 
@@ -114,74 +134,81 @@ class AwsFrames:
 
     # ------------------------------------------------------------------------------------------ frames
 
-    def _cut(self) -> list[Frame | Batch]:
-        """Cut off what is whole. `_need` is the size of the frame at hand once its prelude was read."""
+    def _cut(self, data: bytes) -> list[Frame | Batch]:
+        """Cut off what is whole; `_need` is how much has to be there before the rest is looked at again."""
         frames: list[Frame | Batch] = []
-        held, position = self._held, 0
-        while len(held) - position >= self._need:
-            if self._need == _PRELUDE:
-                if not self._prelude(held, position, frames):
-                    return frames
-                continue
-            if not self._frame(bytes(memoryview(held)[position : position + self._need]), position, frames):
+        run: AwsBatch | None = None
+        run_head: bytes | None = None
+        position, end, base = 0, len(data), self._base
+        self._need = _PRELUDE
+        while end - position >= _PRELUDE:
+            total, headers, checksum = _prelude(data, position)
+            stop = position + total
+            # The checksum of the prelude goes on as that of the frame, which covers it.
+            if crc32(data[position : position + 8]) != checksum:
+                return self._break("the checksum of a frame's prelude is wrong", base + position, frames)
+            if headers > _MAX_HEADERS or headers + _AROUND > total:
+                return self._break(f"a frame of {total} bytes says that {headers} of them are headers", base + position, frames)
+            if total > self._max + headers + _AROUND:
+                self.exceeded = True
                 return frames
-            position += self._need
-            self._need = _PRELUDE
-        del held[:position]
+            if stop > end:
+                self._need = total
+                break
+            if crc32(data[position + 8 : stop - _TRAILER], checksum) != int.from_bytes(data[stop - _TRAILER : stop]):
+                return self._break("the checksum of a frame is wrong", base + position, frames)
+            begin = position + _PRELUDE + headers
+            head = data[position + _PRELUDE : begin]
+            payload = data[begin : stop - _TRAILER]
+            if run is not None and head == run_head:
+                run.datas.append(payload)
+            else:
+                try:
+                    kind, name, words = self._kind_of(head)
+                except FrameError as error:
+                    return self._break(str(error), base + position, frames)
+                if kind == "event":
+                    run, run_head = AwsBatch([payload], base + position, headers + _AROUND, name), head
+                    frames.append(run)
+                else:
+                    run = None
+                    frames.append(Frame(words or payload, base + position, name, kind=kind))
+            position = stop
         self._base += position
+        self._held += memoryview(data)[position:]
         return frames
 
-    def _prelude(self, held: bytearray, position: int, frames: list[Frame | Batch]) -> bool:
-        """Read a prelude; returns whether the frame is to be waited for."""
-        total, headers, checksum = struct.unpack_from(">III", held, position)
-        if zlib.crc32(memoryview(held)[position : position + 8]) != checksum:
-            return self._break("the checksum of a frame's prelude is wrong", position, frames)
-        if headers > _MAX_HEADERS or headers + _PRELUDE + _TRAILER > total:
-            return self._break(f"a frame of {total} bytes says that {headers} of them are headers", position, frames)
-        if total > self._max + headers + _PRELUDE + _TRAILER:
-            self.exceeded = True
-            held.clear()
-            return False
-        self._need = total
-        return True
+    def _kind_of(self, head: bytes) -> tuple[FrameKind, str | None, bytes]:
+        """Return what a frame with these headers is, its name, and the words that its headers hold.
 
-    def _frame(self, frame: bytes, position: int, frames: list[Frame | Batch]) -> bool:
-        """Read a whole frame; returns whether it was right."""
-        if zlib.crc32(frame[:-_TRAILER]) != int.from_bytes(frame[-_TRAILER:]):
-            return self._break("the checksum of a frame is wrong", position, frames)
-        end = _PRELUDE + int.from_bytes(frame[4:8])
-        head = frame[_PRELUDE:end]
+        Raises:
+            FrameError: they break their own format.
+        """
         known = self._heads.get(head)
-        payload = frame[end:-_TRAILER]
         if known is None:
-            try:
-                headers = parse_headers(head)
-            except FrameError as error:
-                return self._break(str(error), position, frames)
-            known = _kind_of(headers)
-            if known[0] == "error":
-                payload = _text(headers, ":error-message").encode() or payload
-            elif len(self._heads) < _KNOWN_HEADS:
+            known = _kind_of(parse_headers(head))
+            if len(self._heads) < _KNOWN_HEADS:
                 self._heads[head] = known
-        kind, name = known
-        frames.append(Frame(payload, self._base + position, name, kind=kind))
-        return True
+        return known
 
-    def _break(self, why: str, position: int, frames: list[Frame | Batch]) -> bool:
+    def _break(self, why: str, offset: int, frames: list[Frame | Batch]) -> list[Frame | Batch]:
         self._is_broken = True
-        self._held.clear()
-        frames.append(Frame(why.encode(), self._base + position, kind="broken"))
-        return False
+        return [*frames, Frame(why.encode(), offset, kind="broken")]
 
 
-def _kind_of(headers: Mapping[str, HeaderValue]) -> tuple[FrameKind, str | None]:
-    """Return what a frame is, and its name; one without `:message-type` is an event."""
+def _is_framed(data: bytes) -> bool:
+    """Whether a body begins with a frame, be it a broken one: no text has zeros in it, and the length of headers always has."""
+    return b"\0" in data[:_PRELUDE] or crc32(data[:8]) == int.from_bytes(data[8:_PRELUDE])
+
+
+def _kind_of(headers: Mapping[str, HeaderValue]) -> tuple[FrameKind, str | None, bytes]:
+    """Return what a frame is, its name, and an error's words; one without `:message-type` is an event."""
     kind = headers.get(":message-type")
     if kind == "exception":
-        return "exception", _text(headers, ":exception-type") or None
+        return "exception", _text(headers, ":exception-type") or None, b""
     if kind == "error":
-        return "error", _text(headers, ":error-code") or None
-    return "event", _text(headers, ":event-type") or None
+        return "error", _text(headers, ":error-code") or None, _text(headers, ":error-message").encode()
+    return "event", _text(headers, ":event-type") or None, b""
 
 
 def _text(headers: Mapping[str, HeaderValue], name: str) -> str:

@@ -14,8 +14,9 @@ import msgspec
 
 from headrace._json import JSON, JSONError, loads_lenient
 from headrace.errors import UsageError
-from headrace.messages.chunk import AssistantMessageChunk
+from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
+from headrace.wire.aws_frames import AwsBatch
 from headrace.wire.bedrock_converse.event_in import EventReader
 from headrace.wire.decoder import Output
 from headrace.wire.frames import Batch, Frame
@@ -53,6 +54,18 @@ class FastEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     index: int = msgspec.field(name="contentBlockIndex")
     p: str | None = None
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a piece of text and nothing else."""
+        return self.delta.text is not None and self.delta.tool_use is None and self.delta.reasoning is None
+
+
+def _event_of(data: bytes) -> FastEvent | None:
+    try:
+        return _decode(data)
+    except _REFUSED:
+        return None
+
 
 _decode: Final = msgspec.json.Decoder(FastEvent).decode
 _REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -88,19 +101,24 @@ class ConverseDecoder:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            for single in frame.frames() if isinstance(frame, Batch) else (frame,):
-                self._one(single, chunks)
+            if self.output.is_dead:
+                break
+            if isinstance(frame, Frame):
+                self._one(frame, chunks)
+            elif isinstance(frame, AwsBatch) and frame.event == _DELTA and self.has_short_way:
+                self._deltas(frame, chunks)
+            else:
+                for single in frame.frames():
+                    self._one(single, chunks)
         return chunks
 
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a frame the general way."""
         output, events = self.output, self._events
         if output.is_dead:
             return
         output.offset = frame.offset
-        if frame.event == _DELTA and self.has_short_way and self._short(frame):
-            output.chunk(chunks)
-            output.events += 1
-        elif frame.kind != "event" or (frame.is_unterminated and not frame.data):
+        if frame.kind != "event" or (frame.is_unterminated and not frame.data):
             self._fault(frame)
             output.chunk(chunks)
             output.events += 1
@@ -110,32 +128,52 @@ class ConverseDecoder:
 
     # ------------------------------------------------------------------------------------------ the short way
 
-    def _short(self, frame: Frame) -> bool:
+    def _deltas(self, batch: AwsBatch, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of deltas: each the short way if it can go it, else the general way."""
+        output, append = self.output, chunks.append
+        offset, around = batch.offset, batch.around
+        number, pieces = -1, None
+        for data in batch.datas:
+            event = _event_of(data)
+            text = None if event is None else event.delta.text
+            if event is not None and text and pieces is not None and event.index == number and event.is_text:
+                pieces.append(text)
+                append(make_assistant_chunk((TextDelta(text, number),), 1, True))
+                output.events += 1
+            elif event is None or not self._short(event, offset, chunks):
+                self._one(Frame(data, offset, _DELTA), chunks)
+                pieces = None
+                if output.is_dead:
+                    return
+            else:
+                number, pieces = event.index, self._open_text(event.index)
+            offset += len(data) + around
+
+    def _open_text(self, number: int) -> list[str] | None:
+        """Return the pieces of a text that goes on, if nothing more needs to be asked."""
+        choice = self.output.fold.choices.get(0)
+        part = None if choice is None or choice.has_finished else choice.by_key.get(("text", number))
+        return None if part is None else part.pieces
+
+    def _short(self, event: FastEvent, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
         """Take a delta that is one piece of one thing; returns whether it was."""
-        output = self.output
-        try:
-            event = _decode(frame.data)
-        except _REFUSED:
+        output, blocks, number, delta = self.output, self._events.blocks, event.index, event.delta
+        if output.is_holding or not self._json.has_event or number < 0 or not blocks.continues(number):
             return False
-        index, delta = event.index, event.delta
-        if output.is_holding or not self._events.has_event or index < 0 or not self._events.blocks.continues(index):
+        output.offset = offset
+        if event.is_text:
+            if delta.text:
+                output.add(TextDelta(delta.text, number))
+        elif delta.reasoning is not None and delta.tool_use is None and delta.text is None:
+            if delta.reasoning.text:
+                output.add(ReasoningDelta(delta.reasoning.text, number))
+        elif delta.tool_use is not None and delta.text is None and blocks.is_call(number):
+            if delta.tool_use.input:
+                output.add(ToolCallFragment(None, None, delta.tool_use.input, number, None, number, 0, False, output.events, offset))
+        else:
             return False
-        text, call, reasoning = delta.text, delta.tool_use, delta.reasoning
-        if text is not None:
-            if call is not None or reasoning is not None:
-                return False
-            if text:
-                output.add(TextDelta(text, index))
-        elif reasoning is not None:
-            if call is not None:
-                return False
-            if reasoning.text:
-                output.add(ReasoningDelta(reasoning.text, index))
-        elif call is not None:
-            if not self._events.blocks.is_call(index):
-                return False
-            if call.input:
-                output.add(ToolCallFragment(None, None, call.input, index, None, index, 0, False, output.events, output.offset))
+        output.chunk(chunks)
+        output.events += 1
         return True
 
     # ------------------------------------------------------------------------------------------ faults
