@@ -65,7 +65,8 @@ def test_what_is_wrong_is_said_at_construction_and_names_the_argument(model_id, 
     assert caught.value.argument == argument
 
 
-def test_a_provider_whose_protocol_is_not_spoken_yet_is_said_at_construction():
+def test_a_provider_whose_protocol_is_not_spoken_yet_is_said_at_construction(monkeypatch):
+    monkeypatch.setattr("headrace.providers.resolve.PROTOCOLS", ("openai-chat",))
     with pytest.raises(UnsupportedError):
         Model("openai:m", api_key=KEY, environ={})
 

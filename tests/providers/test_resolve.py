@@ -149,7 +149,8 @@ def test_a_local_port_may_be_anybodys():
     assert found("openai-chat:m", base_url="http://localhost:11434/v1").profile == DEFAULT.replace(provider="localhost:11434")
 
 
-def test_a_protocol_that_is_not_there_yet_says_what_works_instead():
+def test_a_protocol_that_is_not_there_yet_says_what_works_instead(monkeypatch):
+    monkeypatch.setattr("headrace.providers.resolve.PROTOCOLS", ("openai-chat",))
     with pytest.raises(UnsupportedError) as caught:
         found("openai:m", api_key="k")
     assert "openai-chat:m with base_url='https://api.openai.com/v1'" in str(caught.value)

@@ -36,6 +36,8 @@ OPENAI: Final = Profile(
     supports_refusal=True,
     supports_custom_tools=True,
     supports_strict_tools=True,
+    # "Encrypted content is not supported with this model": asked for only of models that think.
+    by_model={r"(?:o\d|gpt-[5-9](?!.*chat)|codex|computer-use).*": {"responses_body": {"include": ["reasoning.encrypted_content"]}}},
 )
 AZURE: Final = OPENAI.replace(supports_custom_tools=False)
 

@@ -79,6 +79,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         supports_stream_usage: whether `stream_options.include_usage` may be asked for.
         efforts: the body's members for each reasoning effort; empty means `reasoning_effort` with the word as it is.
         body: members of every request's body.
+        responses_body: members of every body of the Responses protocol, which a server may speak beside Chat Completions.
         decode_options: options for the decoder of the answers, such as `think_tags`.
         by_model: switches that differ for models whose whole name matches a pattern; the first that matches counts.
     """
@@ -129,12 +130,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     supports_stream_usage: bool = True
     efforts: dict[str, dict[str, Any]] = EMPTY
     body: dict[str, Any] = EMPTY
+    responses_body: dict[str, Any] = EMPTY
     decode_options: dict[str, Any] = EMPTY
     by_model: dict[str, dict[str, Any]] = EMPTY
 
     def __post_init__(self) -> None:
         """Freeze the open fields and check that the switches fit together."""
-        for field in ("efforts", "body", "decode_options", "by_model"):
+        for field in ("efforts", "body", "responses_body", "decode_options", "by_model"):
             msgspec.structs.force_setattr(self, field, freeze(getattr(self, field), f"profile.{field}"))
         unknown = sorted(set(self.unsupported_settings) - set(Settings.__struct_fields__))
         if unknown:

@@ -100,7 +100,7 @@ WIRES: Final = {
     wire.name: wire
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
-        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder"),
+        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True),

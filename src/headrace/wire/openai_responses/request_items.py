@@ -107,8 +107,10 @@ class _Assistant:
         match part:
             case TextPart():
                 self._say({"type": "output_text", "text": part.text, "annotations": list(part.citations) if self.is_own else []}, part)
-            case RefusalPart():
+            case RefusalPart() if self.profile.supports_refusal:
                 self._say({"type": "refusal", "refusal": part.text}, part)
+            case RefusalPart():
+                self._say({"type": "output_text", "text": part.text, "annotations": []}, part)
             case JsonPart():
                 self._say({"type": "output_text", "text": dumps_text(part.value), "annotations": []}, part)
             case OpaquePart() if self.is_own:
