@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from headrace.wire.frames import Batch, Frame
+from headrace.wire.frames import Batch, Frame, NamedBatch
 
 
 def bytewise(data):
@@ -28,7 +28,9 @@ def expanded(frames):
     """Each event as a frame, also those of a batch."""
     out = []
     for frame in frames:
-        if isinstance(frame, Batch):
+        if isinstance(frame, NamedBatch):
+            out += frame.frames()
+        elif isinstance(frame, Batch):
             out += [Frame(data, frame.offset_of(n)) for n, data in enumerate(frame.datas)]
         else:
             out.append(frame)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.wire.frames import SSE, Batch, Frame
+from headrace.wire.frames import SSE, Batch, Frame, NamedBatch
 from slicing import bytewise, expanded, frames_of, sliced, slicings
 
 NO_LIMIT = 1 << 40
@@ -275,3 +275,39 @@ def test_within_one_huge_event_each_byte_is_searched_a_fixed_number_of_times(pie
     (frame,) = expanded(framer.feed(CountedBytes(b"\n\n")))
     assert len(frame.data) == total
     assert CountedBytes.searched <= 2 * total + 10
+
+
+NAMED = b"event: a\ndata: {}\n\nevent: \ndata: x\n\nevent: error\ndata: \n\n"
+
+
+class TestEventsWithNames:
+    @given(st.data())
+    def test_a_run_of_them_says_what_the_frames_of_each_say(self, data):
+        pieces = st.sampled_from(
+            [b"event: a\ndata: {}\n\n", b"event: \xff\ndata: \n\n", b"event: b\n", b"data: x\n\n", b": c\n", b"\n", b"\r\n", b"event:d\n"]
+        )
+        body = data.draw(st.lists(pieces | st.binary(max_size=4), max_size=12).map(b"".join))
+        expected = frames_of(SSE(max_event_bytes=NO_LIMIT), [body])
+        assert frames_of(SSE(max_event_bytes=NO_LIMIT, has_names=True), data.draw(slicings(body))) == expected
+        assert frames_of(SSE(max_event_bytes=NO_LIMIT, has_names=True), [body]) == expected
+
+    def test_they_come_as_one_batch_with_their_names(self):
+        [batch] = SSE(max_event_bytes=NO_LIMIT, has_names=True, offset=5).feed(NAMED)
+        assert isinstance(batch, NamedBatch)
+        assert (batch.names, batch.datas) == ([b"a", b"", b"error"], [b"{}", b"x", b""])
+        assert batch.frames() == [Frame(b"{}", 5, "a"), Frame(b"x", 24), Frame(b"", 41, "error")]
+
+    def test_without_being_asked_for_they_come_one_by_one(self):
+        assert all(isinstance(frame, Frame) for frame in SSE(max_event_bytes=NO_LIMIT).feed(NAMED))
+
+    def test_what_stands_between_two_runs_breaks_neither(self):
+        body = NAMED + b": a comment\n\n" + NAMED + b"id: 7\nevent: z\ndata: 1\ndata: 2\n\n" + NAMED + b"event: cut"
+        kinds = [type(frame) for frame in SSE(max_event_bytes=NO_LIMIT, has_names=True).feed(body)]
+        assert kinds == [NamedBatch, NamedBatch, Frame, NamedBatch]
+
+    @pytest.mark.parametrize("size", [7, 8, 40])
+    def test_the_bound_of_one_event_is_that_of_its_own_bytes(self, size):
+        body = b"event: a\ndata: " + b"x" * 20 + b"\n\n"
+        plain, named = (SSE(max_event_bytes=size, has_names=has_names) for has_names in (False, True))
+        assert expanded(named.feed(body * 3)) == expanded(plain.feed(body * 3))
+        assert named.exceeded == plain.exceeded

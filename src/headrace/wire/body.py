@@ -22,10 +22,11 @@ class Body:
         exceeded: something was larger than `max_event_bytes`.
     """
 
-    __slots__ = ("_begin", "_blank", "_held", "_is_indented", "_max", "_sse", "exceeded", "kind")
+    __slots__ = ("_begin", "_blank", "_has_names", "_held", "_is_indented", "_max", "_sse", "exceeded", "kind")
 
-    def __init__(self, *, max_event_bytes: int) -> None:
-        """Start before the first byte."""
+    def __init__(self, *, max_event_bytes: int, has_names: bool = False) -> None:
+        """Start before the first byte; `has_names` as for `SSE`."""
+        self._has_names = has_names
         self._max = max_event_bytes
         self._sse: SSE | None = None
         self._held = bytearray()
@@ -82,7 +83,7 @@ class Body:
             return self._hold(text)
         if self.kind == "other":
             return []
-        self._sse = SSE(max_event_bytes=self._max, offset=self._blank - self._is_indented)
+        self._sse = SSE(max_event_bytes=self._max, offset=self._blank - self._is_indented, has_names=self._has_names)
         return self._feed_events(self._sse, b" " * self._is_indented + text)
 
     def _indent(self, blank: bytes) -> None:

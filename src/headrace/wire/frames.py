@@ -17,6 +17,10 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _LF: Final = 10
 _SEPARATOR: Final = b"\n\ndata: "
 _STATUS: Final = re.compile(rb" ?HTTP_STATUS/(\d{3})\s*")  # a comment of one vendor's, in which alone an event's status stands
+_NAMED: Final = re.compile(rb"event: ([^\n]*)\ndata: ([^\n]*)\n\n")
+_NAMED_RUN: Final = re.compile(rb"(?:event: [^\n]*+\ndata: [^\n]*+\n\n)++")
+AROUND_NAMED: Final = len(b"event: \ndata: \n\n")
+"""Bytes of the body that an event of a `NamedBatch` has beside its name and its data."""
 AROUND: Final = len(_SEPARATOR)
 """Bytes of the body between the data of two events of a `Batch`."""
 
@@ -72,6 +76,25 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
         return frames
 
 
+class NamedBatch(Batch, frozen=True, gc=False):
+    """A run of events that are an `event:` line and a `data:` line each; only for decoders that ask for it.
+
+    Attributes:
+        names: the name of each event, in order.
+    """
+
+    names: list[bytes] = []
+
+    def frames(self) -> list[Frame]:
+        """Return each event as a frame, in one pass."""
+        frames: list[Frame] = []
+        offset = self.offset
+        for name, data in zip(self.names, self.datas, strict=True):
+            frames.append(Frame(data, offset, name.decode("utf-8", "replace") or None))
+            offset += len(name) + len(data) + AROUND_NAMED
+        return frames
+
+
 class Framer(Protocol):
     """A machine from bytes to frames."""
 
@@ -100,6 +123,7 @@ class SSE:
     __slots__ = (
         "_base",
         "_data",
+        "_has_names",
         "_held",
         "_max",
         "_name",
@@ -112,8 +136,9 @@ class SSE:
         "unknown_lines",
     )
 
-    def __init__(self, *, max_event_bytes: int, offset: int = 0) -> None:
-        """Start at an offset of the body."""
+    def __init__(self, *, max_event_bytes: int, offset: int = 0, has_names: bool = False) -> None:
+        """Start at an offset of the body; `has_names`: runs of events with names come as a `NamedBatch`."""
+        self._has_names = has_names
         self._max = max_event_bytes
         self._base = offset  # where `_held` begins
         self._held = bytearray()  # the beginning of a line; no list, since many small pieces of one line would weigh many times their bytes
@@ -157,6 +182,8 @@ class SSE:
     def _feed_events(self, data: bytes, start: int) -> list[Frame | Batch]:
         """Read bytes that begin with an event; up to `start` there is no end of a line."""
         cut = data.rfind(b"\n\n", max(0, start - 1))
+        if self._has_names and cut >= 0 and data.startswith(b"event: "):
+            return self._feed_named(data)
         if cut < 0 or not data.startswith(b"data: "):
             return self._feed_lines(data)
         datas = data[6:cut].split(_SEPARATOR)
@@ -174,6 +201,25 @@ class SSE:
         if len(rest) > self._max:
             return self._exceed(frames)
         self._held += rest
+        return frames
+
+    def _feed_named(self, data: bytes) -> list[Frame | Batch]:
+        """Read events that have a name each: runs of them at once, what stands between the runs line by line."""
+        frames: list[Frame | Batch] = []
+        at = 0
+        while at < len(data) and not self.exceeded:
+            run = _NAMED_RUN.match(data, at)
+            if run is not None and run.end() - at <= self._max:
+                end = run.end()
+                names, datas = zip(*_NAMED.findall(data, at, end), strict=True)
+                frames.append(NamedBatch(list(datas), self._base, names=list(names)))
+                self._base += end - at
+                self.known_lines += 1
+            else:
+                end = data.find(b"\n\n", at)
+                end = len(data) if end < 0 else end + 2
+                frames += self._feed_lines(data[at:end])
+            at = end
         return frames
 
     def _feed_lines(self, data: bytes) -> list[Frame | Batch]:

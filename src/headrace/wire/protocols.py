@@ -68,6 +68,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
         decoder: the class in its `stream_in`, or "" where there is none yet.
         encodes: whether its `request_out` has `encode_request`.
         framing: how its bodies are cut into frames.
+        has_named_events: its decoder takes runs of events with names as `NamedBatch`.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
     decoder: str = ""
     encodes: bool = False
     framing: Framing = "events"
+    has_named_events: bool = False
 
     def make_decoder(self) -> Callable[..., WireDecoder]:
         """Return the class of its decoder."""
@@ -86,7 +88,9 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
             return AwsFrames(max_event_bytes=max_event_bytes)
         if self.framing == "array":
             return ArrayOrBody(max_event_bytes=max_event_bytes)
-        return LineBody(max_event_bytes=max_event_bytes) if self.framing == "lines" else Body(max_event_bytes=max_event_bytes)
+        if self.framing == "lines":
+            return LineBody(max_event_bytes=max_event_bytes)
+        return Body(max_event_bytes=max_event_bytes, has_names=self.has_named_events)
 
     def encode(self) -> Encode:
         """Return its request encoder."""
@@ -101,7 +105,7 @@ WIRES: Final = {
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
         Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True),
-        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True),
+        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),

@@ -1,7 +1,7 @@
-"""The content blocks of one message: which part each delta belongs to, and what each kind of block is.
+"""The content blocks of one message: which block a delta belongs to, and text and thinking.
 
 The rule of this file: a block is found by its index, never by what came last, so blocks may overlap; what has no index, no start or no
-stop is placed all the same, and said. Blocks that the provider runs or that we do not understand are kept whole, to go back unchanged.
+stop is placed all the same, and said. Tools are read in `tool_block_in.py`, what is kept whole in `kept_block_in.py`.
 """
 
 # JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
@@ -10,86 +10,27 @@ stop is placed all the same, and said. Blocks that the provider runs or that we 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
-from headrace._json import EMPTY, JSON, dumps, dumps_text
-from headrace.messages.deltas import (
-    CitationDelta,
-    PartDataDelta,
-    PartDelta,
-    ProviderToolFragment,
-    ReasoningDelta,
-    ToolCallFragment,
-    ToolCallSettled,
-)
-from headrace.messages.parts import ProviderItem, make
+from headrace._json import JSON
+from headrace.messages.deltas import CitationDelta, PartDataDelta, ReasoningDelta
+from headrace.wire.anthropic_messages.blocks import Block, Kind, kind_of, number_of
+from headrace.wire.anthropic_messages.fast import FastArguments, FastDelta, FastText
+from headrace.wire.anthropic_messages.kept_block_in import KeptBlockReader
+from headrace.wire.anthropic_messages.tool_block_in import ToolBlockReader
 from headrace.wire.decoder import Output
 from headrace.wire.extras import Extras
 from headrace.wire.json_events import kept, word_of
-from headrace.wire.text_filters import Halves
+from headrace.wire.text_filters import Kind as TextKind
 
-PROTOCOL: Final = "anthropic-messages"
-Kind: TypeAlias = Literal["text", "thinking", "call", "server_tool", "item"]
-
-_OWN_FIELDS: Final[dict[Kind, frozenset[str]]] = {
-    "text": frozenset({"type", "text", "citations"}),
-    "thinking": frozenset({"type", "thinking", "signature", "data"}),
-    "call": frozenset({"type", "id", "name", "input"}),
-    "server_tool": frozenset({"id", "name", "input"}),
-    "item": frozenset(),
+_DELTAS: Final[dict[str, tuple[str, Kind]]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "thinking"),
+    "input_json_delta": ("partial_json", "call"),
+    "citations_delta": ("citation", "text"),
 }
-_KINDS_OF_DELTAS: Final[dict[str, Kind]] = {
-    "text_delta": "text",
-    "citations_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "thinking",
-    "input_json_delta": "call",
-}
-_DELTA_OF_FIELD: Final = {
-    "text": "text_delta",
-    "thinking": "thinking_delta",
-    "signature": "signature_delta",
-    "partial_json": "input_json_delta",
-    "citation": "citations_delta",
-}
-
-
-class Block:
-    """One block.
-
-    Attributes:
-        kind: what it is to us.
-        index: the wire's number.
-        key: the key of its part.
-        name: an id by which results find it.
-        fields: the start of an item; `raw`: its bytes.
-        pieces: what deltas added to an item, by field.
-        input: arguments that stood in the start; they count if no delta brings others.
-        call: for a result: the block of the call that stands right before it.
-        start_text: a text that the first delta may repeat.
-        is_open: it has not stopped.
-        has_input: a delta brought arguments.
-    """
-
-    __slots__ = (
-        "call", "fields", "halves", "has_input", "id", "index", "input", "is_open", "key", "kind", "pieces", "raw", "start_text",
-    )  # fmt: skip
-
-    def __init__(self, kind: Kind, index: int, key: int) -> None:
-        """Start open and empty."""
-        self.kind: Kind = kind
-        self.index = index
-        self.key = key
-        self.id = ""
-        self.is_open = True
-        self.fields: Mapping[str, Any] = EMPTY
-        self.raw = b""
-        self.pieces: dict[str, list[Any]] = {}
-        self.input: JSON = None
-        self.has_input = False
-        self.call: Block | None = None
-        self.start_text = ""
-        self.halves: Halves | None = None
+"""For each type of a delta: the field that holds what it adds, and the kind of block that it opens where no start came."""
 
 
 class BlockReader:
@@ -106,12 +47,14 @@ class BlockReader:
         """
         self._output = output
         self._extras = extras
-        self._provider = provider or ""
+        self._tools = ToolBlockReader(output, extras, provider or "")
+        self._kept = KeptBlockReader(output, provider or "")
         self._drops_repeated_start = drops_repeated_start
         self._by_index: dict[int, Block] = {}
-        self._keys: set[int] = set()
-        self._last: Block | None = None
         self._open: dict[int, Block] = {}
+        self._keys: set[int] = set()
+        self._next_key = 0
+        self._last: Block | None = None
 
     @property
     def has_any(self) -> bool:
@@ -128,52 +71,84 @@ class BlockReader:
             fields: the block as it stands in the start.
             raw: gives the bytes of it.
             is_whole: no delta will follow: it stands in a whole message.
+
+        Raises:
+            UsageError: it holds what a message cannot keep.
         """
-        number = _number(index)
-        block = self._new(_kind_of(fields), self._free() if number is None else number)
+        number = number_of(index)
+        block = self._new(kind_of(fields), self._next_key if number is None else number)
         if block is None:
             return
-        self._STARTS[block.kind](self, block, fields)
-        if block.kind == "item":
-            block.raw = raw()
+        match block.kind:
+            case "text":
+                self._start_text(block, fields)
+            case "thinking":
+                self._start_thinking(block, fields)
+            case "call" | "server_tool":
+                self._tools.start(block, fields)
+            case "item":
+                block.fields, block.raw = fields, raw()
         if is_whole:
-            block.has_input = False
-            self.stop(block.index, is_whole=True)
+            self._close(block, is_whole=True, is_said=True)
 
     def delta(self, index: JSON, delta: Mapping[str, Any]) -> None:
-        """Take a delta of a block."""
+        """Take a delta of a block.
+
+        Raises:
+            UsageError: it holds what a message cannot keep.
+        """
         kind = delta.get("type")
         if not isinstance(kind, str):
-            kind = next((word for field, word in _DELTA_OF_FIELD.items() if field in delta), "")
-        number = _number(index)
-        block = self._by_index.get(number) if number is not None else self._last
+            kind = next((word for word, (field, _) in _DELTAS.items() if field in delta), "")
+        block = self._block_of(number_of(index), kind)
         if block is None:
-            block = self._late(kind, number)
-            if block is None:
-                self._extras.take(f"{kind}.", delta, frozenset({"type"}), kept)
-                return
-        read = self._DELTAS.get(kind)
-        if block.kind == "item":
+            self._extras.take(f"{word_of(kind)}.", delta, frozenset({"type"}), kept)
+        elif block.kind == "item":
             self._grow(block, delta)
-        elif read is not None:
-            read(self, block, delta)
-        else:
-            self._extras.take(f"{kind}.", delta, frozenset({"type"}), kept)
+        elif not self._read(block, kind, delta):
+            self._extras.take(f"{word_of(kind)}.", delta, frozenset({"type"}), kept)
 
-    def stop(self, index: JSON, *, is_whole: bool = False) -> None:
+    def take(self, index: int, delta: FastDelta) -> None:
+        """Take a delta that the short way has decoded: as `delta`, without looking for anything else in it."""
+        kind = type(delta).__struct_config__.tag
+        assert isinstance(kind, str)
+        block = self._block_of(number_of(index), kind)
+        if block is None:
+            return
+        if block.kind == "item":
+            field = _DELTAS[kind][0]
+            self._grow(block, {field: getattr(delta, field)})
+        elif type(delta) is FastText:
+            self._text("text", block, delta.text)
+        elif type(delta) is FastArguments:
+            self._tools.arguments(block, delta.partial_json)
+        else:
+            self._text("reasoning", block, getattr(delta, "thinking", None))
+
+    def open_text(self, index: int) -> tuple[int, list[str] | None]:
+        """Return the key and the pieces of a text that goes on, or -1 and None if more must be asked before a piece can join it."""
+        block = self._by_index.get(index)
+        choice = self._output.fold.choices.get(0)
+        if block is None or choice is None or block.kind != "text" or block.start_text or choice.has_finished:
+            return -1, None
+        part = choice.by_key.get(("text", block.key))
+        return (-1, None) if part is None else (block.key, part.pieces)
+
+    def stop(self, index: JSON) -> None:
         """Close a block."""
-        number = _number(index)
+        number = number_of(index)
         block = self._by_index.get(number) if number is not None else self._last
         if block is not None and block.is_open:
-            self._close(block, is_whole=is_whole, is_said=True)
+            self._close(block, is_said=True)
 
     def close_all(self) -> None:
-        """Close the blocks that have not stopped: the message is over, or the stream is."""
+        """Close the blocks that have not stopped: the message is over, or the stream is.
+
+        Raises:
+            UsageError: one holds what a message cannot keep.
+        """
         for block in list(self._open.values()):
             self._close(block)
-
-    def _free(self) -> int:
-        return max(self._keys, default=-1) + 1
 
     def _new(self, kind: Kind, index: int) -> Block | None:
         """Open a block; a number that was used before gets a place behind all others. None where there are too many."""
@@ -184,231 +159,87 @@ class BlockReader:
         before = self._by_index.get(index)
         if before is not None and before.is_open:
             self._close(before)
-        block = Block(kind, index, index if index not in self._keys else self._free())
-        self._keys.add(block.key)
-        self._by_index[index] = self._open[block.key] = block
-        block.call, self._last = self._last, block
+        key = index if index not in self._keys else self._next_key
+        block = Block(kind, index, key, self._last)
+        self._keys.add(key)
+        self._next_key = max(self._next_key, key + 1)
+        self._by_index[index] = self._open[key] = self._last = block
         return block
 
-    def _late(self, kind: str, index: int | None) -> Block | None:
-        """Open a block that began without a start, as its delta says; a call among them has no name, so it can never run."""
-        block_kind = _KINDS_OF_DELTAS.get(kind)
-        if block_kind is None:
-            return None
-        self._output.warn("missing_block_start", f"block {index}, opened by its {kind}")
-        return self._new(block_kind, self._free() if index is None else index)
-
-    # ------------------------------------------------------------------------------------------ starts
-
-    def _start_text(self, block: Block, fields: Mapping[str, Any]) -> None:
-        text = fields.get("text")
-        self._rest(block, fields, "text")
-        if isinstance(text, str) and text:
-            block.start_text = text if self._drops_repeated_start else ""
-            self._output.text("text", text, 0, block.key)
-        for citation in _list(fields.get("citations")):
-            self._output.add(CitationDelta(kept(citation), block.key))
-
-    def _start_thinking(self, block: Block, fields: Mapping[str, Any]) -> None:
-        text = fields.get("thinking")
-        if isinstance(text, str) and text:
-            block.start_text = text if self._drops_repeated_start else ""
-            self._output.text("reasoning", text, 0, block.key)
-        signature, data = word_of(fields.get("signature")) or None, word_of(fields.get("data")) or None
-        if signature or data:
-            self._output.add(ReasoningDelta("", block.key, 0, signature, data))
-        self._rest(block, fields, "reasoning")
-
-    def _start_call(self, block: Block, fields: Mapping[str, Any]) -> None:
-        output = self._output
-        block.input = fields.get("input")
-        output.add(
-            ToolCallFragment(
-                id=word_of(fields.get("id")) or None,
-                name=word_of(fields.get("name")) or None,
-                index=block.index,
-                part=block.key,
-                event=output.events,
-                offset=output.offset,
-                provider_data=_unknown(block, fields),
-            )
-        )
-
-    def _start_server_tool(self, block: Block, fields: Mapping[str, Any]) -> None:
-        block.input = fields.get("input")
-        block.id = word_of(fields.get("id"))
-        self._output.add(
-            ProviderToolFragment(
-                block.id, word_of(fields.get("name")), None, None, self._provider, block.key, provider_data=_unknown(block, fields)
-            )
-        )
-
-    def _start_item(self, block: Block, fields: Mapping[str, Any]) -> None:
-        block.fields = fields
-
-    def _rest(self, block: Block, fields: Mapping[str, Any], kind: Literal["text", "reasoning"]) -> None:
-        unknown = _unknown(block, fields)
-        if unknown:
-            self._output.add(PartDataDelta(unknown, kind, block.key))
-
-    # ------------------------------------------------------------------------------------------ deltas
-
-    def _text(self, block: Block, delta: Mapping[str, Any]) -> None:
-        text = delta.get("text")
-        if isinstance(text, str) and text:
-            self._output.text("text", self._without_start(block, text), 0, block.key)
-
-    def _thinking(self, block: Block, delta: Mapping[str, Any]) -> None:
-        text = delta.get("thinking")
-        if isinstance(text, str) and text:
-            self._output.text("reasoning", self._without_start(block, text), 0, block.key)
-
-    @staticmethod
-    def _without_start(block: Block, text: str) -> str:
-        start, block.start_text = block.start_text, ""
-        return text.removeprefix(start) if start else text
-
-    def _signature(self, block: Block, delta: Mapping[str, Any]) -> None:
-        signature = word_of(delta.get("signature"))
-        if signature:
-            self._output.add(ReasoningDelta("", block.key, 0, signature))
-
-    def _citation(self, block: Block, delta: Mapping[str, Any]) -> None:
-        citation = delta.get("citation")
-        if citation is not None:
-            self._output.add(CitationDelta(kept(citation), block.key))
-
-    def _arguments(self, block: Block, delta: Mapping[str, Any]) -> None:
-        piece = delta.get("partial_json")
-        if isinstance(piece, dict):
-            self._output.warn_once("arguments_not_string")
-            piece = dumps_text(kept(piece))
-        if not isinstance(piece, str) or not piece:
-            return
-        block.has_input = True
-        if block.kind == "server_tool":
-            self._server_arguments(block, piece)
-        else:
-            self._call_arguments(block, self._output.arguments(None, piece, 0, block.key))
-
-    def _call_arguments(self, block: Block, piece: str) -> None:
-        output = self._output
-        if piece:
-            output.add(ToolCallFragment(None, None, piece, block.index, None, block.key, event=output.events, offset=output.offset))
-
-    def _server_arguments(self, block: Block, piece: str) -> None:
-        if block.halves is None:
-            block.halves = Halves()
-        text, is_mended = block.halves.feed(piece)
-        if is_mended:
-            self._output.warn_once("invalid_utf8")
-        if text:
-            self._output.add(ProviderToolFragment(arguments=text, part=block.key))
-
-    def _grow(self, block: Block, delta: Mapping[str, Any]) -> None:
-        """Let a delta join a block that we do not understand: texts are joined, of anything else the last value counts."""
-        self._open[block.key] = block
-        block.is_open = True
-        for name, value in delta.items():
-            if name == "type" or value is None:
-                continue
-            pieces = block.pieces.setdefault(name, [])
-            if not isinstance(value, str) or (pieces and not isinstance(pieces[-1], str)):
-                pieces.clear()
-            pieces.append(value)
-
-    # ------------------------------------------------------------------------------------------ ends
+    def _block_of(self, number: int | None, kind: str) -> Block | None:
+        """Return the block of a delta; where it began without a start, one of the delta's kind. A call among them has no name: it never runs."""
+        block = self._by_index.get(number) if number is not None else self._last
+        if block is not None or kind not in _DELTAS:
+            return block
+        self._output.warn("missing_block_start", f"block {number}, opened by its {kind}")
+        return self._new(_DELTAS[kind][1], self._next_key if number is None else number)
 
     def _close(self, block: Block, *, is_whole: bool = False, is_said: bool = False) -> None:
         """End a block: `is_said` if the wire itself said so."""
         block.is_open = False
-        self._open.pop(block.key, None)
         block.start_text = ""
+        self._open.pop(block.key, None)
         if block.kind in ("call", "server_tool"):
-            self._close_tool(block, is_whole=is_whole)
-            if is_said and block.kind == "call":
-                self._output.add(ToolCallSettled(block.key))
+            self._tools.close(block, is_whole=is_whole, is_said=is_said)
         elif block.kind == "item":
-            self._close_item(block)
+            self._kept.close(block)
+        block.before = None  # a chain of all blocks is nothing to keep
 
-    def _close_tool(self, block: Block, *, is_whole: bool) -> None:
-        """Take arguments that stood in the start; an empty object there is a placeholder, but in a whole message it is what is meant."""
-        held = block.halves.release() if block.halves is not None else ""
-        if held:
-            self._output.warn_once("invalid_utf8")
-            self._output.add(ProviderToolFragment(arguments=held, part=block.key))
-        given, block.input = block.input, None
-        if given is None or (given in ({}, "") and not is_whole):
-            return
-        text = word_of(given) if isinstance(given, str) else dumps_text(kept(given))
-        if block.has_input:
-            self._extras.take("content_block.", {"input": given}, frozenset(), kept)
-        elif block.kind == "server_tool":
-            self._output.add(ProviderToolFragment(arguments=text, part=block.key))
-        else:
-            self._call_arguments(block, text)
+    # ------------------------------------------------------------------------------------------ text and thinking
 
-    def _close_item(self, block: Block) -> None:
-        if not block.pieces and self._is_result_taken(block):
-            return
-        raw = block.raw
-        if block.pieces or not raw:
-            raw = dumps(kept({**block.fields, **{name: _joined(block.fields.get(name), pieces) for name, pieces in block.pieces.items()}}))
-        self._output.add(PartDelta(make(ProviderItem, provider=self._provider, protocol=PROTOCOL, raw=raw), block.key))
+    def _start_text(self, block: Block, fields: Mapping[str, Any]) -> None:
+        self._first_text("text", block, fields.get("text"))
+        citations = fields.get("citations")
+        for citation in citations if isinstance(citations, list) else ():
+            self._cite(block, citation)
+        self._keep_rest(block, fields, "text")
 
-    def _is_result_taken(self, block: Block) -> bool:
-        """Put a result into the part of its call, if that stands right before it; else it has to keep a place of its own."""
-        call, content = block.call, block.fields.get("content")
-        is_next = call is not None and call.kind == "server_tool" and bool(call.id) and block.fields.get("tool_use_id") == call.id
-        if call is None or not is_next or content is None:
-            return False
-        rest = {name: value for name, value in block.fields.items() if name not in ("tool_use_id", "content")}
-        self._output.add(ProviderToolFragment(result=kept(content), part=call.key, provider_data={"result": kept(rest)}))
+    def _start_thinking(self, block: Block, fields: Mapping[str, Any]) -> None:
+        self._first_text("reasoning", block, fields.get("thinking"))
+        signature, data = word_of(fields.get("signature")) or None, word_of(fields.get("data")) or None
+        self._output.add(ReasoningDelta("", block.key, 0, signature, data))
+        self._keep_rest(block, fields, "reasoning")
+
+    def _first_text(self, kind: TextKind, block: Block, text: JSON) -> None:
+        self._text(kind, block, text)
+        if self._drops_repeated_start and isinstance(text, str):
+            block.start_text = text
+
+    def _keep_rest(self, block: Block, fields: Mapping[str, Any], kind: Literal["text", "reasoning"]) -> None:
+        rest = block.unknown(fields)
+        if rest:
+            self._output.add(PartDataDelta(rest, kind, block.key))
+
+    def _read(self, block: Block, kind: str, delta: Mapping[str, Any]) -> bool:
+        """Read a delta; return whether it is of a type that we know."""
+        match kind:
+            case "text_delta":
+                self._text("text", block, delta.get("text"))
+            case "thinking_delta":
+                self._text("reasoning", block, delta.get("thinking"))
+            case "signature_delta":
+                self._output.add(ReasoningDelta("", block.key, 0, word_of(delta.get("signature")) or None))
+            case "citations_delta":
+                self._cite(block, delta.get("citation"))
+            case "input_json_delta":
+                self._tools.arguments(block, delta.get("partial_json"))
+            case _:
+                return False
         return True
 
-    _STARTS: ClassVar[dict[Kind, Callable[[BlockReader, Block, Mapping[str, Any]], None]]] = {
-        "text": _start_text,
-        "thinking": _start_thinking,
-        "call": _start_call,
-        "server_tool": _start_server_tool,
-        "item": _start_item,
-    }
-    _DELTAS: ClassVar[dict[str, Callable[[BlockReader, Block, Mapping[str, Any]], None]]] = {
-        "text_delta": _text,
-        "thinking_delta": _thinking,
-        "signature_delta": _signature,
-        "citations_delta": _citation,
-        "input_json_delta": _arguments,
-    }
+    def _text(self, kind: TextKind, block: Block, text: JSON) -> None:
+        if not isinstance(text, str) or not text:
+            return
+        if block.start_text:
+            text, block.start_text = text.removeprefix(block.start_text), ""
+        if text:
+            self._output.text(kind, text, 0, block.key)
 
+    def _cite(self, block: Block, citation: JSON) -> None:
+        if citation is not None:
+            self._output.add(CitationDelta(kept(citation), block.key))
 
-def _kind_of(fields: Mapping[str, Any]) -> Kind:
-    """Say what a block is: the types that we know, and by their endings those of tools that the provider runs itself."""
-    kind = fields.get("type")
-    if kind == "text":
-        return "text"
-    if kind in ("thinking", "redacted_thinking"):
-        return "thinking"
-    if kind == "tool_use":
-        return "call"
-    return "server_tool" if isinstance(kind, str) and kind.endswith("_tool_use") else "item"
-
-
-def _unknown(block: Block, fields: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = {name: value for name, value in fields.items() if name not in _OWN_FIELDS[block.kind] and value is not None}
-    known: dict[str, Any] = kept(unknown)
-    return known
-
-
-def _number(index: JSON) -> int | None:
-    return index if type(index) is int and index >= 0 else None
-
-
-def _list(value: JSON) -> list[JSON]:
-    return [item for item in value if item is not None] if isinstance(value, list) else []
-
-
-def _joined(start: JSON, pieces: list[JSON]) -> JSON:
-    if isinstance(pieces[0], str):
-        return (start if isinstance(start, str) else "") + "".join(pieces)
-    return pieces[-1]
+    def _grow(self, block: Block, delta: Mapping[str, Any]) -> None:
+        block.is_open = True
+        self._open[block.key] = block
+        self._kept.grow(block, delta)

@@ -19,6 +19,7 @@ from headrace._json import JSON, JSONError, dumps, loads, replace_surrogates
 from headrace.messages.deltas import Delta, FinishDelta, MessageStart, MetadataDelta, UsageDelta
 from headrace.messages.finish import is_word
 from headrace.wire.anthropic_messages.block_in import BlockReader
+from headrace.wire.anthropic_messages.fast import FastEvent
 from headrace.wire.anthropic_messages.usage_in import UsageReader
 from headrace.wire.decoder import Output
 from headrace.wire.error_in import stream_error
@@ -102,6 +103,12 @@ class EventReader:
             self._whole(event)
         elif kind != "ping":
             self._extras.take(f"event.{word_of(kind)}.", event, frozenset({"type"}), kept)
+
+    def take(self, event: FastEvent) -> None:
+        """Read a delta of a block that the short way has decoded; the same as `read`."""
+        self.has_message = True
+        self.has_finished = False
+        self.blocks.take(event.index, event.delta)
 
     def end(self) -> list[Delta]:
         """Close what is open, and return what was kept without being understood."""

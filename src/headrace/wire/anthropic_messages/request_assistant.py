@@ -29,7 +29,7 @@ from headrace.messages.parts import (
     TextPart,
     ToolCallPart,
 )
-from headrace.wire.anthropic_messages.block_in import PROTOCOL
+from headrace.wire.anthropic_messages.blocks import PROTOCOL
 from headrace.wire.anthropic_messages.request_content import Blocks, marked
 from headrace.wire.encoding_cache import Fragment, Note
 from headrace.wire.history import PairedCall

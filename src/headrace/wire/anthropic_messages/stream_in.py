@@ -6,13 +6,21 @@ sends raises.
 
 from __future__ import annotations
 
-from headrace.messages.chunk import AssistantMessageChunk
+import itertools
+from collections.abc import Iterable
+from typing import Final
+
+from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
+from headrace.messages.deltas import TextDelta
 from headrace.wire.anthropic_messages.event_in import EventReader
+from headrace.wire.anthropic_messages.fast import NAME, REFUSED, FastEvent, FastText, decode_event
 from headrace.wire.decoder import Output
-from headrace.wire.frames import Batch, Frame
+from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
+
+_FAST_TRIES: Final = 64
 
 
 class MessagesDecoder:
@@ -27,6 +35,7 @@ class MessagesDecoder:
         self.output = Output(limits, options)
         self._events = EventReader(self.output, options, provider)
         self._json = JsonEvents(self.output, self._events)
+        self._tries = _FAST_TRIES
 
     @property
     def is_done(self) -> bool:
@@ -37,16 +46,71 @@ class MessagesDecoder:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            if isinstance(frame, Batch):
-                for n, data in enumerate(frame.datas):
-                    self._one(Frame(data, frame.offset_of(n)), chunks)
-            else:
+            if self.is_done or self.output.is_dead:
+                break
+            if isinstance(frame, Frame):
                 self._one(frame, chunks)
+            elif isinstance(frame, NamedBatch):
+                self._batch(frame, frame.names, AROUND_NAMED, chunks)
+            else:
+                self._batch(frame, itertools.repeat(b""), frame.around, chunks)
         return chunks
 
+    def _batch(self, batch: Batch, names: Iterable[bytes], around: int, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of plain events: each the short way if it can go it, else the general way."""
+        offset = batch.offset
+        pieces, index, key = None, -1, -1
+        append = chunks.append
+        for name, data in zip(names, batch.datas, strict=False):
+            event = self._delta(name, data) if self._tries > 0 else None
+            if event is None:
+                self._one(Frame(data, offset, name.decode("utf-8", "replace") or None), chunks)
+                pieces = None
+            else:
+                delta = event.delta
+                if type(delta) is not FastText:
+                    self._short(event, offset, chunks)
+                    pieces = None
+                else:
+                    if pieces is None or event.index != index:
+                        index = event.index
+                        key, pieces = self._open_text(index)
+                    if pieces is None or not delta.text:
+                        self._short(event, offset, chunks)
+                    else:
+                        pieces.append(delta.text)
+                        append(make_assistant_chunk((TextDelta(delta.text, key),), 1, True))
+                        self.output.events += 1
+            if self._events.is_stopped or self._json.is_done or self.output.is_dead:
+                return
+            offset += len(name) + len(data) + around
+
+    def _delta(self, name: bytes, data: bytes) -> FastEvent | None:
+        """Decode a delta of a block; None if it holds anything that needs thought."""
+        if name not in (NAME, b"") or (not name and NAME not in data):
+            return None
+        try:
+            return decode_event(data)
+        except REFUSED:
+            self._tries -= 1  # after some the stream is of another kind and stays on the general way
+            return None
+
+    def _open_text(self, index: int) -> tuple[int, list[str] | None]:
+        """Return the key and the pieces of a text that goes on, if nothing more needs to be asked."""
+        if self._events.has_finished or self.output.is_holding:
+            return -1, None
+        return self._events.blocks.open_text(index)
+
+    def _short(self, event: FastEvent, offset: int, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a delta without looking at its fields again."""
+        output = self.output
+        output.offset = offset
+        self._json.has_event = True
+        self._events.take(event)
+        output.chunk(chunks)
+        output.events += 1
+
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
-        if self.is_done or self.output.is_dead:
-            return
         self._events.raw, self._events.name = frame.data, frame.event
         self._json.read(frame, chunks)
 
