@@ -20,6 +20,7 @@ from headrace.errors import UsageError
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import FinishDelta, MetadataDelta, StreamError, UsageDelta
 from headrace.messages.usage import COUNTS, Usage
+from headrace.wire.aws_frames import AwsBatch
 from headrace.wire.bedrock_converse.error_in import exception_in
 from headrace.wire.bedrock_converse.payload import decoded_base64, usage_in
 from headrace.wire.bedrock_invoke.completion_in import CompletionDecoder
@@ -79,27 +80,41 @@ class InvokeDecoder:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            for single in frame.frames() if isinstance(frame, Batch) else [frame]:
-                if self.output.is_dead:
-                    return chunks
-                self._one(single, chunks)
+            if isinstance(frame, Frame):
+                self._one(frame, chunks)
+            elif isinstance(frame, AwsBatch):
+                self._run(frame, chunks)
+            else:
+                for single in frame.frames():
+                    self._one(single, chunks)
         return chunks
 
+    def _run(self, batch: AwsBatch, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of envelopes: what is plainly the stream's next event goes on at once."""
+        offset, around = batch.offset, batch.around
+        for data in batch.datas:
+            try:
+                inside = _open(data).inside
+            except _REFUSED:
+                inside = _MARK
+            if not self._is_chosen or _MARK in inside or (self._is_chat and _STOP_REASON in inside):
+                self._one(Frame(data, offset, batch.event), chunks)
+            elif self.output.is_dead:
+                return
+            else:
+                chunks += self._inner.feed([Batch([inside], offset)])
+            offset += len(data) + around
+
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
+        if self.output.is_dead:
+            return
         if frame.kind != "event" or (frame.is_unterminated and not frame.data):
             self._fault(frame, chunks)
             return
-        try:
-            inside = Frame(_open(frame.data).inside, frame.offset)
-        except _REFUSED:
-            inside = self._inside(frame)
-        data = inside.data
-        if not self._is_chosen or _MARK in data or (self._is_chat and _STOP_REASON in data):
-            inside = self._look(inside)
-        chunks += self._inner.feed([inside])
+        chunks += self._inner.feed([self._look(self._inside(frame))])
 
     def _inside(self, frame: Frame) -> Frame:
-        """Open an envelope that is not quite one; what is none is the model's own event."""
+        """Open an envelope, be it not quite one; what is none is the model's own event."""
         with suppress(JSONError):
             value, _ = loads_lenient(frame.data)
             held = value.get("bytes") if isinstance(value, dict) else None
