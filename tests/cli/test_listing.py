@@ -6,7 +6,8 @@ import json
 
 from headrace.cli.listing import provider_row
 from headrace.models.local_weights import WEIGHTS
-from headrace.providers.catalogue import BY_NAME, PROVIDERS
+from headrace.providers.catalogue import BY_NAME, PROTOCOLS, PROVIDERS
+from headrace.providers.record import Provider
 
 
 async def test_models_lists_every_provider_and_the_local_model(program):
@@ -42,8 +43,29 @@ def test_an_empty_key_is_not_set():
 
 
 def test_a_protocol_of_a_later_version_is_marked():
-    rows = [provider_row(provider, {}) for provider in PROVIDERS]
-    assert {row["protocol"] for row in rows if row["is_supported"]} == {"openai-chat"}
+    assert all(provider_row(provider, {})["is_supported"] == (provider.protocol in PROTOCOLS) for provider in PROVIDERS)
+    assert not provider_row(Provider(id="lab", name="The lab", protocol="smoke-signals"), {})["is_supported"]
+
+
+async def test_what_the_users_config_adds_is_listed_and_said_to_be_from_there(program):
+    path = program.folder / "mine.toml"
+    path.write_text('[providers.lab]\nbase_url = "http://lab.test/v1"\n[providers.deepseek]\nbase_url = "http://proxy.test"\n')
+    environ = {"HEADRACE_CONFIG": str(path)}
+    rows = {row["id"]: row for row in map(json.loads, (await program("models", "--json", environ=environ)).out.splitlines())}
+    assert (rows["lab"]["base_url"], rows["lab"]["configured_in"]) == ("http://lab.test/v1", str(path))
+    assert (rows["deepseek"]["base_url"], rows["deepseek"]["configured_in"]) == ("http://proxy.test", str(path))
+    assert rows["groq"]["configured_in"] is None
+    assert f"LAB_API_KEY is not set; from {path}" in (await program("models", "lab", environ=environ)).text
+
+
+async def test_a_broken_config_is_wrong_use_and_names_the_place(program):
+    usual = program.folder / ".config" / "headrace" / "headrace.toml"
+    usual.parent.mkdir(parents=True)
+    usual.write_text('[providers.lab]\napi_key = "k-secret"\n')
+    done = await program("models")
+    assert (done.code, done.out) == (2, b"")
+    assert f"{usual}: providers.lab.api_key: keys do not belong into a file; set the variable LAB_API_KEY" in done.err
+    assert "k-secret" not in done.err
 
 
 async def test_a_model_that_was_pulled_is_listed_with_its_path(program):

@@ -14,6 +14,8 @@ from headrace.io.replay import Recorded, ReplayTransport
 from headrace.messages.message import UserMessage
 from headrace.messages.request import NamedTool, OutputFormat, ToolSpec
 from headrace.models.model import Model
+from headrace.providers.config import Config
+from headrace.providers.record import Provider
 from headrace.providers.secret import Secret
 from headrace.tools.tool import tool
 from headrace.wire.profile import Profile
@@ -65,10 +67,10 @@ def test_what_is_wrong_is_said_at_construction_and_names_the_argument(model_id, 
     assert caught.value.argument == argument
 
 
-def test_a_provider_whose_protocol_is_not_spoken_yet_is_said_at_construction(monkeypatch):
-    monkeypatch.setattr("headrace.providers.resolve.PROTOCOLS", ("openai-chat",))
+def test_a_provider_whose_protocol_is_not_spoken_yet_is_said_at_construction():
+    config = Config(changed=(Provider(id="lab", name="The lab", protocol="smoke-signals"),))
     with pytest.raises(UnsupportedError):
-        Model("openai:m", api_key=KEY, environ={})
+        Model("lab:m", api_key=KEY, environ={}, config=config)
 
 
 def test_a_model_says_where_it_is_and_hides_its_key():

@@ -2,7 +2,9 @@ import pytest
 
 from headrace.errors import ConfigError, UnsupportedError
 from headrace.providers import profiles
-from headrace.providers.resolve import normalise_base_url, resolve, split_id
+from headrace.providers.config import Config
+from headrace.providers.record import Provider
+from headrace.providers.resolve import resolve, split_id
 from headrace.providers.secret import Secret
 from headrace.wire.profile import DEFAULT, Profile
 
@@ -149,11 +151,11 @@ def test_a_local_port_may_be_anybodys():
     assert found("openai-chat:m", base_url="http://localhost:11434/v1").profile == DEFAULT.replace(provider="localhost:11434")
 
 
-def test_a_protocol_that_is_not_there_yet_says_what_works_instead(monkeypatch):
-    monkeypatch.setattr("headrace.providers.resolve.PROTOCOLS", ("openai-chat",))
+def test_a_protocol_that_is_not_there_yet_says_what_works_instead():
+    config = Config(changed=(Provider(id="lab", name="The lab", protocol="smoke-signals", base_url="https://lab.test/v1"),))
     with pytest.raises(UnsupportedError) as caught:
-        found("openai:m", api_key="k")
-    assert "openai-chat:m with base_url='https://api.openai.com/v1'" in str(caught.value)
+        found("lab:m", api_key="k", config=config)
+    assert "openai-chat:m with base_url='https://lab.test/v1'" in str(caught.value)
 
 
 # --------------------------------------------------------------------------------------------- profiles
@@ -170,51 +172,46 @@ def test_the_caller_may_change_single_switches_or_the_whole_profile():
         found("groq:m", api_key="k", profile={"supports_fils": True})
 
 
-# -------------------------------------------------------------------------------------------- addresses
+# ------------------------------------------------------------------------------------------- the user's own
 
-
-@pytest.mark.parametrize(
-    ("given", "normal"),
-    [
-        ("https://h/v1", "https://h/v1"),
-        (" https://h/v1// ", "https://h/v1"),
-        ("https://h/v1/chat/completions", "https://h/v1"),
-        ("https://h/v1/chat/completions/chat/completions/", "https://h/v1"),
-        ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
-        ("http://h", "http://h"),
-        ("HTTP://h/v1", "HTTP://h/v1"),
-    ],
+LAB = Config.of(
+    {
+        "providers": {
+            "lab": {"base_url": "https://lab.test/v1", "aliases": ["shed"], "profile": {"max_tool_name": 32}},
+            "deepseek": {"base_url": "https://proxy.test/v1"},
+        },
+        "models": {
+            "lab:m": {"profile": {"supports_audio": False}},
+            "openai-chat:m": {"profile": {"supports_video": True}},
+        },
+    }
 )
-def test_an_address_ends_before_the_path_that_is_added(given, normal):
-    assert normalise_base_url(given) == normal
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "",
-        "h/v1",
-        "ftp://h",
-        "https://",
-        "https:///v1",
-        "http://h:99999",
-        "http://h:x",
-        "http://[::1",
-        "http://h:0",
-        "https://h/a b",
-        "file:///etc",
-    ],
-)
-def test_what_is_no_address_is_refused(address):
-    with pytest.raises(ConfigError) as caught:
-        normalise_base_url(address, "X_BASE_URL")
-    assert caught.value.argument == "X_BASE_URL"
+def test_a_provider_of_the_users_own_resolves_like_any_other():
+    endpoint = found("shed/a:b", {"LAB_API_KEY": "k"}, config=LAB)
+    assert (endpoint.provider, endpoint.model, endpoint.base_url, endpoint.api_key) == ("lab", "a:b", "https://lab.test/v1", Secret("k"))
+    assert endpoint.profile == DEFAULT.replace(provider="lab", max_tool_name=32)
+    with pytest.raises(ConfigError, match="set LAB_API_KEY"):
+        found("lab:m", config=LAB)
+    with pytest.raises(ConfigError, match="Did you mean shed"):
+        found("shd:m", config=LAB)
 
 
-@pytest.mark.parametrize(
-    "address", ["https://user:sesame@h/v1", "https://sesame@h", "https://h/v1?key=sesame", "https://h/v1#sesame", "https://h/v1?"]
-)
-def test_an_address_with_a_secret_in_it_is_refused_without_being_shown(address):
-    with pytest.raises(ConfigError) as caught:
-        normalise_base_url(address)
-    assert "sesame" not in str(caught.value)
+def test_the_arguments_and_the_environment_win_over_the_config_and_it_over_the_catalogue():
+    assert found("deepseek:m", api_key="k", config=LAB).base_url == "https://proxy.test/v1"
+    assert found("deepseek:m", {"DEEPSEEK_BASE_URL": "https://env.test"}, api_key="k", config=LAB).base_url == "https://env.test"
+    assert found("deepseek:m", api_key="k", base_url="https://arg.test", config=LAB).base_url == "https://arg.test"
+    assert found("deepseek:m", api_key="k", config=LAB).profile == profiles.DEEPSEEK.replace(provider="deepseek")
+
+
+def test_switches_of_one_model_lie_over_those_of_its_provider_and_under_those_of_the_call():
+    assert found("shed:m", api_key="k", config=LAB).profile == DEFAULT.replace(provider="lab", max_tool_name=32, supports_audio=False)
+    assert found("lab:other", api_key="k", config=LAB).profile.supports_audio
+    assert found("lab:m", api_key="k", config=LAB, profile={"supports_audio": True}).profile.supports_audio
+    assert found("openai-chat:m", base_url="http://h/v1", config=LAB).profile.supports_video
+
+
+def test_the_address_of_a_provider_of_the_users_own_brings_its_profile():
+    endpoint = found("openai-chat:x", base_url="https://lab.test/v1", api_key="k", config=LAB)
+    assert (endpoint.provider, endpoint.profile.max_tool_name) == ("lab", 32)
