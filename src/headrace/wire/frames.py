@@ -21,6 +21,10 @@ _NAMED: Final = re.compile(rb"event: ([^\n]*)\ndata: ([^\n]*)\n\n")
 _NAMED_RUN: Final = re.compile(rb"(?:event: [^\n]*+\ndata: [^\n]*+\n\n)++")
 AROUND_NAMED: Final = len(b"event: \ndata: \n\n")
 """Bytes of the body that an event of a `NamedBatch` has beside its name and its data."""
+_NUMBERED: Final = re.compile(rb"id:([^\n]*)\nevent:result\n:HTTP_STATUS/200\ndata:([^ \n][^\n]*)\n\n")
+_NUMBERED_RUN: Final = re.compile(rb"(?:id:[^\n]*+\nevent:result\n:HTTP_STATUS/200\ndata:[^ \n][^\n]*+\n\n)++")
+AROUND_NUMBERED: Final = len(b"id:\nevent:result\n:HTTP_STATUS/200\ndata:\n\n")
+"""Bytes of the body that an event of a `NumberedBatch` has beside its number and its data."""
 AROUND: Final = len(_SEPARATOR)
 """Bytes of the body between the data of two events of a `Batch`."""
 
@@ -92,6 +96,25 @@ class NamedBatch(Batch, frozen=True, gc=False):
         for name, data in zip(self.names, self.datas, strict=True):
             frames.append(Frame(data, offset, name.decode("utf-8", "replace") or None))
             offset += len(name) + len(data) + AROUND_NAMED
+        return frames
+
+
+class NumberedBatch(Batch, frozen=True, gc=False):
+    """A run of events that are a number, the name `result`, a comment with the status 200 and the data; only for decoders that ask for it.
+
+    Attributes:
+        numbers: the number of each event, in order.
+    """
+
+    numbers: list[bytes] = []
+
+    def frames(self) -> list[Frame]:
+        """Return each event as a frame, in one pass."""
+        frames: list[Frame] = []
+        offset = self.offset
+        for number, data in zip(self.numbers, self.datas, strict=True):
+            frames.append(Frame(data, offset, "result", status=200))
+            offset += len(number) + len(data) + AROUND_NUMBERED
         return frames
 
 
@@ -182,8 +205,8 @@ class SSE:
     def _feed_events(self, data: bytes, start: int) -> list[Frame | Batch]:
         """Read bytes that begin with an event; up to `start` there is no end of a line."""
         cut = data.rfind(b"\n\n", max(0, start - 1))
-        if self._has_names and cut >= 0 and data.startswith(b"event: "):
-            return self._feed_named(data)
+        if self._has_names and cut >= 0 and data.startswith((b"event: ", b"id:")):
+            return self._feed_named(data, is_numbered=data.startswith(b"id:"))
         if cut < 0 or not data.startswith(b"data: "):
             return self._feed_lines(data)
         datas = data[6:cut].split(_SEPARATOR)
@@ -203,16 +226,18 @@ class SSE:
         self._held += rest
         return frames
 
-    def _feed_named(self, data: bytes) -> list[Frame | Batch]:
+    def _feed_named(self, data: bytes, *, is_numbered: bool) -> list[Frame | Batch]:
         """Read events that have a name each: runs of them at once, what stands between the runs line by line."""
         frames: list[Frame | Batch] = []
+        runs, events = (_NUMBERED_RUN, _NUMBERED) if is_numbered else (_NAMED_RUN, _NAMED)
         at = 0
         while at < len(data) and not self.exceeded:
-            run = _NAMED_RUN.match(data, at)
+            run = runs.match(data, at)
             if run is not None and run.end() - at <= self._max:
                 end = run.end()
-                names, datas = zip(*_NAMED.findall(data, at, end), strict=True)
-                frames.append(NamedBatch(list(datas), self._base, names=list(names)))
+                names, datas = map(list, zip(*events.findall(data, at, end), strict=True))
+                batch = NumberedBatch(datas, self._base, numbers=names) if is_numbered else NamedBatch(datas, self._base, names=names)
+                frames.append(batch)
                 self._base += end - at
                 self.known_lines += 1
             else:

@@ -110,8 +110,8 @@ WIRES: Final = {
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", encodes=True, framing="binary"),
-        Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder", encodes=True),
-        Wire(name="dashscope", folder="dashscope", decoder="DashScopeDecoder", encodes=True),
+        Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder", encodes=True, has_named_events=True),
+        Wire(name="dashscope", folder="dashscope", decoder="DashScopeDecoder", encodes=True, has_named_events=True),
         Wire(name="ollama", folder="ollama", decoder="OllamaDecoder", encodes=True, framing="lines"),
     )
 }

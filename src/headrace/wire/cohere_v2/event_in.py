@@ -72,6 +72,7 @@ class EventReader:
     def read(self, event: dict[str, Any], *, is_error: bool, status: int | None) -> None:
         """Read one event or a whole answer; see `json_events.Reader`."""
         kind = event.get("type")
+        kind = kind if kind is None or isinstance(kind, str) else "?"
         if is_error or kind == "error" or self._is_bare_error(event):
             self._fail(event, status)
             return
@@ -83,11 +84,11 @@ class EventReader:
         elif kind == "tool-call-end":
             self._settle(event.get("index"))
         elif kind in _MESSAGE_TYPES:
-            self._message(delta, event.get("index"), is_start=str(kind).endswith("start"))
+            self._message(delta, event.get("index"), is_start=kind.endswith("start"))
         elif kind is None and isinstance(event.get("message"), dict):
             self._answer(event)
         elif kind not in _SILENT:
-            self._extras.take("event.", {str(kind): event}, frozenset(), kept)
+            self._extras.take("event.", {kind or "?": event}, frozenset(), kept)
         self.is_understood = self.is_understood or kind in _MESSAGE_TYPES or self.has_ended
         self._logprobs(event.get("logprobs"))
         self._extras.take("", event, _KNOWN_EVENT, kept)
@@ -104,6 +105,15 @@ class EventReader:
     def key_of(self, index: JSON) -> int | None:
         """Return the place of a block; None for a block that has no number, or whose start did not come."""
         return self._keys.get(index) if type(index) is int else None
+
+    def open_text(self, index: int | None) -> tuple[int, list[str]] | None:
+        """Return the key and the pieces of a block whose text goes on, if nothing more needs to be asked."""
+        key = self.key_of(index)
+        choice = self._output.fold.choices.get(0)
+        if key is None or choice is None or choice.has_finished or self._output.is_holding:
+            return None
+        part = choice.by_key.get(("text", key))
+        return None if part is None else (key, part.pieces)
 
     def rest(self, *, is_cut: bool) -> Iterator[Delta]:
         """Return what was held back, and what was kept without being understood."""

@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from headrace._json import JSON, dumps_text
+import msgspec
+
+from headrace._json import JSON, JSONError, dumps_text, loads
+from headrace.errors import UsageError
 from headrace.messages.deltas import Delta, FinishDelta, LogprobsDelta, MessageStart, MetadataDelta, PartDelta, UsageDelta
 from headrace.messages.finish import is_word
 from headrace.messages.parts import MediaKind, MediaPart, ProviderToolPart, make
@@ -37,12 +40,15 @@ class EventReader:
     Attributes:
         open: for each choice that has come: whether it waits for its finish word.
         is_streamed: whether the objects are events, and not a whole answer.
+        usage: the last usage that was not said yet; the short way leaves it unread.
     """
 
     def __init__(self, output: Output, provider: str | None, *, is_incremental: bool | None) -> None:
         """Start before the first event."""
         self.open: dict[int, bool] = {}
         self.is_streamed = True
+        self.usage: dict[str, Any] | msgspec.Raw | None = None
+        self._has_ended = False
         self._output = output
         self._provider = provider
         self._extras = Extras()
@@ -64,14 +70,38 @@ class EventReader:
         if isinstance(output, dict):
             self._read(output)
         usage = event.get("usage")
-        report = usage_in(kept(usage)) if isinstance(usage, dict) else None
-        if report is not None:
-            self._output.add(UsageDelta(report))
+        if isinstance(usage, dict):
+            self.usage = kept(usage)
+        if self._has_ended or self._output.error is not None:
+            self._report()
         self._extras.take("", event, _KNOWN_EVENT, kept)
 
     def rest(self) -> Iterable[Delta]:
         """Return what was kept without being understood."""
+        self._report()
         return self._extras.deltas()
+
+    def _report(self) -> None:
+        """Say the usage so far. It comes with every event and each replaces the one before, so only the last ones are said."""
+        raw, self.usage = self.usage, None
+        if isinstance(raw, msgspec.Raw):
+            try:
+                raw = kept(loads(bytes(raw))) if len(bytes(raw)) else None
+            except (JSONError, UsageError):  # what a message cannot hold
+                raw = None
+        report = usage_in(raw) if isinstance(raw, dict) else None
+        if report is not None:
+            self._output.add(UsageDelta(report))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether pieces of the first choice may go the short way: it has begun, and each piece is new."""
+        return self._snapshots.is_incremental is True and self.open.get(0, False)
+
+    @property
+    def has_id(self) -> bool:
+        """Whether the request's id is known."""
+        return self._id is not None
 
     def _fail(self, event: dict[str, Any], status: int | None) -> None:
         error = event.get("error") or event
@@ -144,6 +174,7 @@ class EventReader:
         if isinstance(word, str) and is_word(word):
             self._output.add(FinishDelta(word_of(word), index, None, self._output.events, self._output.offset))
             self.open[index] = False
+            self._has_ended = True
         self._extras.take("choice.", choice, _KNOWN_CHOICE, kept)
 
     # ------------------------------------------------------------------------------------------ what the provider did itself

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.messages.chunk import AssistantMessageChunk
+from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
+from headrace.messages.deltas import TextDelta
 from headrace.wire.decoder import Output
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
-from headrace.wire.ollama.fast import REFUSED, decode_line
+from headrace.wire.ollama.fast import REFUSED, FastLine, decode_line
 from headrace.wire.ollama.line_in import LineReader
 from headrace.wire.options import DecodeOptions
 
@@ -44,37 +45,53 @@ class OllamaDecoder:
         """Return what these lines added, a chunk a line."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
+            if self.is_done or self.output.is_dead:
+                break
             if isinstance(frame, Batch):
                 self._batch(frame, chunks)
-            elif not self.is_done and not self.output.is_dead:
+            else:
                 self._events.read(frame, chunks)
         return chunks
 
     def _batch(self, batch: Batch, chunks: list[AssistantMessageChunk]) -> None:
         """Take a run of lines: each the short way if it can go it, else the general way."""
-        output = self.output
-        offset = batch.offset
+        output, append = self.output, chunks.append
+        offset, pieces = batch.offset, self._open_text()
         for data in batch.datas:
-            if self.is_done or output.is_dead:
-                return
-            if not self._short(data, offset, chunks):
-                self._events.read(Frame(data, offset), chunks)
+            line = self._fast_line(data) if self._tries > 0 and self._reader.is_understood else None
+            message = None if line is None else line.message
+            if message is not None and pieces is not None and message.content and not message.thinking:
+                pieces.append(message.content)
+                append(make_assistant_chunk((TextDelta(message.content),), 1, True))
+                output.events += 1
+            else:
+                if line is None:
+                    self._events.read(Frame(data, offset), chunks)
+                else:
+                    self._short(line, offset, chunks)
+                if self.is_done or output.is_dead:
+                    return
+                pieces = self._open_text()
             offset += len(data) + batch.around
 
-    def _short(self, data: bytes, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
-        """Take a line that is one piece of text or thinking; returns whether it was. The first line has the head, so it is none."""
-        if not self._reader.is_understood or self._tries <= 0:
-            return False
+    def _fast_line(self, data: bytes) -> FastLine | None:
+        """Decode a line the short way; None if it holds anything that needs thought. After some the stream stays on the general way."""
         try:
             line = decode_line(data)
         except REFUSED:
             self._tries -= 1
-            return False
-        message = line.message
-        if line.done or (message is not None and (line.response or line.thinking)):
-            return False
+            return None
+        return None if line.done or (line.message is not None and (line.response or line.thinking)) else line
+
+    def _open_text(self) -> list[str] | None:
+        """Return the pieces of the text that goes on, if nothing more needs to be asked."""
+        choice = self.output.fold.choices.get(0)
+        return None if choice is None or self.output.is_holding else choice.open_text
+
+    def _short(self, line: FastLine, offset: int, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a line that is pieces of text or thinking."""
+        output, message = self.output, line.message
         text, thinking = (line.response, line.thinking) if message is None else (message.content, message.thinking)
-        output = self.output
         output.offset = offset
         if thinking:
             output.text("reasoning", thinking, 0)
@@ -82,7 +99,6 @@ class OllamaDecoder:
             output.text("text", text, 0)
         output.chunk(chunks)
         output.events += 1
-        return True
 
     def close(self, body_kind: str, *, complete: bool) -> list[AssistantMessageChunk]:
         """Return the last chunk, which says how the stream ended.
