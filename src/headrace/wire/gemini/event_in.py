@@ -73,8 +73,8 @@ class EventReader:
         self._errors(event, is_error=is_error)
         self.take_usage(event.get("usageMetadata"))
         candidates = _objects(event.get("candidates"))
-        for n, candidate in enumerate(candidates):
-            self._candidate(candidate, _index(candidate, n, candidates), partial(raw_part, data, n))
+        for n, index in enumerate(_indexes(candidates)):
+            self._candidate(candidates[n], index, partial(raw_part, data, n))
         self._feedback(event.get("promptFeedback"))
         if any(not candidate.is_open for candidate in self.candidates.values()):
             self.give_usage()
@@ -240,13 +240,11 @@ def _objects(value: JSON) -> list[dict[str, Any]]:
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
 
 
-def _index(candidate: Mapping[str, Any], place: int, candidates: list[dict[str, Any]]) -> int:
-    """Return a candidate's index; an index of 0 may be left out, and where several are, their places tell them apart."""
-    index = candidate.get("index")
-    if type(index) is int and index >= 0:
-        return index
-    taken = {other.get("index") for other in candidates}
-    return place if 0 in taken or sum("index" not in other for other in candidates) > 1 else 0
+def _indexes(candidates: list[dict[str, Any]]) -> list[int]:
+    """Return the candidates' indexes; an index of 0 may be left out, and where several are, their places tell them apart."""
+    given = [index if type(index := candidate.get("index")) is int and index >= 0 else None for candidate in candidates]
+    is_zero_left_out = given.count(None) == 1 and 0 not in given
+    return [index if index is not None else 0 if is_zero_left_out else n for n, index in enumerate(given)]
 
 
 def snapshot_of(raw: bytes) -> JSON:

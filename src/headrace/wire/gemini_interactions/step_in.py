@@ -163,14 +163,14 @@ class StepReader:
         for item in content if isinstance(content, list) else [content]:
             if not isinstance(item, dict):
                 continue
-            kind = item.get("type")
+            kind = text_of(item.get("type"))
             text, annotations = item.get("text"), item.get("annotations")
             if isinstance(text, str):
                 if text:
                     self._output.text("text", text, 0, self._part(step, "text"))
             elif kind in _MEDIA:
-                self._media(step, str(kind), item)
-            elif annotations is None and kind is not None:
+                self._media(step, kind or "", item)
+            elif annotations is None and "type" in item:
                 self._item(step, item)
             for annotation in annotations if isinstance(annotations, list) else ():
                 self._output.add(CitationDelta(kept(annotation), self._part(step, "text")))
@@ -254,7 +254,7 @@ class StepReader:
 
 def as_step(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a content of the older form of the API, which had no steps, as a step."""
-    kind = content.get("type")
+    kind = text_of(content.get("type"))
     return {"type": "model_output", "content": [content]} if kind == "text" or kind in _MEDIA else content
 
 
