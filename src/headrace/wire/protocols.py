@@ -104,7 +104,7 @@ WIRES: Final = {
     wire.name: wire
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
-        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True),
+        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True, has_named_events=True),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True),

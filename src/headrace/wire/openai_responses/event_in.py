@@ -1,7 +1,7 @@
 """Events and whole answers of the Responses protocol: what each adds. The grammar is the facts' section 2.
 
 The rule of this file: events are told apart by their JSON type; the whole response that the last event repeats fills what is missing and
-adds nothing. `handlers` is the list of all event families.
+adds nothing. Events about items are `piece_in.py`.
 """
 
 # JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
@@ -9,22 +9,21 @@ adds nothing. `handlers` is the list of all event families.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from headrace._json import JSON, replace_surrogates
-from headrace.messages.deltas import Delta, FinishDelta, MediaDelta, MessageStart, MetadataDelta, UsageDelta
+from headrace.messages.deltas import Delta, FinishDelta, MessageStart, MetadataDelta, UsageDelta
 from headrace.messages.finish import FinishReason
 from headrace.wire.decoder import Output
 from headrace.wire.error_in import stream_error
 from headrace.wire.extras import Extras
+from headrace.wire.frames import Frame
 from headrace.wire.json_events import kept, word_of
 from headrace.wire.openai_responses.item_in import ItemReader, form_of
-from headrace.wire.openai_responses.items import CONTENT, Item, place_of
-from headrace.wire.openai_responses.raw_items import raw_item, raw_output
+from headrace.wire.openai_responses.piece_in import HANDLERS, PieceReader
+from headrace.wire.openai_responses.raw_items import raw_output
 from headrace.wire.openai_responses.usage_in import usage_in
 
 Event: TypeAlias = Mapping[str, Any]
@@ -54,8 +53,7 @@ class EventReader:
 
     Attributes:
         items: the output items.
-        name: the name of the event at hand, for one whose JSON has no type.
-        data: its bytes.
+        pieces: reads events about items.
         is_over: the response said how it ended.
         has_answer: anything was part of a response.
         status: the last status that a response told.
@@ -64,25 +62,30 @@ class EventReader:
     def __init__(self, output: Output, provider: str | None) -> None:
         """Start before the first event."""
         self.items = ItemReader(output, provider)
-        self.name: str | None = None
-        self.data = b""
+        self._extras = Extras()
+        self.pieces = PieceReader(output, self.items, self._extras)
         self.is_over = False
         self.has_answer = False
         self.status = ""
         self._output = output
         self._provider = provider
-        self._extras = Extras()
         self._has_id = False
         self._has_model = False
 
+    def at(self, frame: Frame) -> None:
+        """Take the frame at hand: its name tells of an event whose JSON has no type, its bytes are those of an item that nobody understands."""
+        self.pieces.name, self.pieces.data = frame.event, frame.data
+
     def read(self, event: dict[str, Any], *, is_error: bool, status: int | None) -> None:
         """Read one event, or an answer that is one whole response."""
-        kind = event.get("type")
-        kind = kind if isinstance(kind, str) and kind else self.name or ""
-        handler = _HANDLERS.get(kind)
-        if handler is not None:
+        kind = self.pieces.type_of(event)
+        life, handler = _LIFE.get(kind), HANDLERS.get(kind)
+        if life is not None or handler is not None:
             self.has_answer = True
-            handler(self, event)
+            if life is not None:
+                life(self, event)
+            elif handler is not None:
+                handler(self.pieces, event)
             self._extras.take("", event, _KNOWN_EVENT, kept)
             if is_error and self._output.error is None:
                 self.fail(event, status)
@@ -124,7 +127,7 @@ class EventReader:
     def end(self, event: Event) -> None:
         """`response.completed`, `.incomplete`, `.failed`, `.cancelled`."""
         response = event.get("response")
-        self._end(response if isinstance(response, dict) else {}, word_of(event.get("type") or self.name).rpartition(".")[2])
+        self._end(response if isinstance(response, dict) else {}, self.pieces.type_of(event).rpartition(".")[2])
 
     def _answer(self, response: Event) -> None:
         """A body that is one whole response."""
@@ -195,174 +198,16 @@ class EventReader:
 
             def raw(n: int = n) -> bytes | None:
                 nonlocal raws
-                raws = raw_output(self.data, len(values)) if raws is None else raws
+                raws = raw_output(self.pieces.data, len(values)) if raws is None else raws
                 return raws[n] if n < len(raws) else None
 
             form = values[n]
             place = n if items.find(n, "", "") is None else None
             self.items.whole(item or self.items.open(place, form), form, raw)
 
-    # ------------------------------------------------------------------------------------------ items and their parts
 
-    def item_added(self, event: Event) -> None:
-        """`response.output_item.added`."""
-        form = form_of(event.get("item"))
-        if form is not None:
-            self.items.added(place_of(event.get("output_index")), form)
-
-    def item_done(self, event: Event) -> None:
-        """`response.output_item.done`."""
-        form = form_of(event.get("item"))
-        if form is not None:
-            self.items.done(place_of(event.get("output_index")), form, lambda: raw_item(self.data))
-
-    def item_of(self, event: Event, kind: str) -> Item:
-        """Return the item that an event means; one that was not announced begins here."""
-        index, identifier = place_of(event.get("output_index")), word_of(event.get("item_id"))
-        item = self.items.items.find(index, identifier, kind)
-        if item is None:
-            self._output.warn_once("missing_block_start", f"{kind} {identifier}")
-            item = self.items.open(index, {}, kind)
-            item.id = identifier
-        elif index is None and not identifier:
-            self._output.warn_once("missing_item_id", f"taken for the last {kind}")
-        return item
-
-    def text(self, event: Event) -> None:
-        """`response.output_text.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.texts.piece(self.item_of(event, "message"), "text", _place(event), delta)
-        self.items.texts.logprobs(event.get("logprobs"))
-
-    def text_done(self, event: Event) -> None:
-        """`response.output_text.done`."""
-        self.items.texts.whole(self.item_of(event, "message"), "text", _place(event), event.get("text"))
-
-    def refusal(self, event: Event) -> None:
-        """`response.refusal.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.texts.piece(self.item_of(event, "message"), "refusal", _place(event), delta)
-
-    def refusal_done(self, event: Event) -> None:
-        """`response.refusal.done`."""
-        self.items.texts.whole(self.item_of(event, "message"), "refusal", _place(event), event.get("refusal"))
-
-    def summary(self, event: Event) -> None:
-        """`response.reasoning_summary_text.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            place = min(place_of(event.get("summary_index")) or 0, CONTENT - 1)
-            self.items.texts.piece(self.item_of(event, "reasoning"), "reasoning", place, delta)
-
-    def summary_done(self, event: Event) -> None:
-        """`response.reasoning_summary_text.done`."""
-        place = min(place_of(event.get("summary_index")) or 0, CONTENT - 1)
-        self.items.texts.whole(self.item_of(event, "reasoning"), "reasoning", place, event.get("text"))
-
-    def thinking(self, event: Event) -> None:
-        """`response.reasoning_text.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.texts.piece(self.item_of(event, "reasoning"), "reasoning", CONTENT + _place(event), delta)
-
-    def thinking_done(self, event: Event) -> None:
-        """`response.reasoning_text.done`."""
-        self.items.texts.whole(self.item_of(event, "reasoning"), "reasoning", CONTENT + _place(event), event.get("text"))
-
-    def annotation(self, event: Event) -> None:
-        """`response.output_text.annotation.added`."""
-        if event.get("annotation") is not None:
-            self.items.texts.citation(self.item_of(event, "message"), _place(event), event["annotation"])
-
-    def audio(self, event: Event) -> None:
-        """`response.audio.delta`, `response.audio.transcript.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str) and word_of(event.get("type") or self.name).endswith("transcript.delta"):
-            self._output.add(MediaDelta("audio", transcript=word_of(delta)))
-        elif isinstance(delta, str):
-            try:
-                self._output.add(MediaDelta("audio", base64.b64decode(delta, validate=True)))
-            except (binascii.Error, ValueError):
-                self._extras.take_piece("audio.data", word_of(delta))
-
-    # ------------------------------------------------------------------------------------------ calls
-
-    def arguments(self, event: Event) -> None:
-        """`response.function_call_arguments.delta`, and those of custom calls and of remote servers' tools."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.calls.piece(self.item_of(event, self._call_kind(event)), delta)
-
-    def arguments_done(self, event: Event) -> None:
-        """Their `.done`."""
-        kind = self._call_kind(event)
-        item = self.item_of(event, kind)
-        whole = event.get("input" if kind == "custom_tool_call" else "arguments")
-        if kind != "mcp_call" and whole is not None and self.items.calls.is_for_client(item.added or {"type": kind}):
-            self.items.calls.settle(item, whole)
-
-    def _call_kind(self, event: Event) -> str:
-        kind = word_of(event.get("type") or self.name)
-        return "custom_tool_call" if "custom_tool" in kind else "mcp_call" if "mcp" in kind else "function_call"
-
-    def code(self, event: Event) -> None:
-        """`response.code_interpreter_call_code.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.calls.code(self.item_of(event, "code_interpreter_call"), delta)
-
-    def command(self, event: Event) -> None:
-        """`response.shell_call_command.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.calls.gather(self.item_of(event, "shell_call"), place_of(event.get("command_index")) or 0, word_of(delta))
-
-    def diff(self, event: Event) -> None:
-        """`response.apply_patch_call_operation_diff.delta`."""
-        delta = event.get("delta")
-        if isinstance(delta, str):
-            self.items.calls.gather(self.item_of(event, "apply_patch_call"), 0, word_of(delta))
-
-    def partial_image(self, event: Event) -> None:
-        """`response.image_generation_call.partial_image`: a preview, until the image is there."""
-        self.items.calls.image(self.item_of(event, "image_generation_call"), event.get("partial_image_b64"), event, is_partial=True)
-
-    def repeats(self, event: Event) -> None:
-        """An event that says nothing which the whole item does not say."""
-
-
-def _place(event: Event) -> int:
-    return place_of(event.get("content_index")) or 0
-
-
-Handler: TypeAlias = Callable[[EventReader, Event], None]
-_FAMILIES: Final[dict[Handler, str]] = {
-    EventReader.begin: "created queued in_progress",
-    EventReader.end: "completed incomplete failed cancelled done",
-    EventReader.item_added: "output_item.added",
-    EventReader.item_done: "output_item.done",
-    EventReader.text: "output_text.delta",
-    EventReader.text_done: "output_text.done",
-    EventReader.annotation: "output_text.annotation.added",
-    EventReader.refusal: "refusal.delta",
-    EventReader.refusal_done: "refusal.done",
-    EventReader.summary: "reasoning_summary_text.delta reasoning_summary.delta",
-    EventReader.summary_done: "reasoning_summary_text.done reasoning_summary.done",
-    EventReader.thinking: "reasoning_text.delta reasoning.delta",
-    EventReader.thinking_done: "reasoning_text.done reasoning.done",
-    EventReader.audio: "audio.delta audio.transcript.delta output_audio.delta output_audio_transcript.delta audio_transcript.delta",
-    EventReader.arguments: "function_call_arguments.delta custom_tool_call_input.delta mcp_call_arguments.delta mcp_call.arguments.delta",
-    EventReader.arguments_done: "function_call_arguments.done custom_tool_call_input.done mcp_call_arguments.done mcp_call.arguments.done",
-    EventReader.code: "code_interpreter_call_code.delta code_interpreter_call.code.delta",
-    EventReader.command: "shell_call_command.delta",
-    EventReader.diff: "apply_patch_call_operation_diff.delta",
-    EventReader.partial_image: "image_generation_call.partial_image",
-    EventReader.repeats: "content_part.added content_part.done reasoning_part.added reasoning_part.done reasoning_summary_part.added "
-    "reasoning_summary_part.done audio.done audio.transcript.done code_interpreter_call_code.done code_interpreter_call.code.done "
-    "shell_call_command.added shell_call_command.done shell_call_output_content.delta shell_call_output_content.done "
-    "apply_patch_call_operation_diff.done mcp_call.failed mcp_list_tools.failed",
+_LIFE: Final[dict[str, Callable[[EventReader, Event], None]]] = {
+    **{f"response.{word}": EventReader.begin for word in ("created", "queued", "in_progress")},
+    **{f"response.{word}": EventReader.end for word in (*_TERMINAL, "done")},
 }
-_HANDLERS: Final[dict[str, Handler]] = {f"response.{name}": handler for handler, names in _FAMILIES.items() for name in names.split()}
-"""For each event: what reads it."""
+"""For each event about the response as a whole: what reads it."""
