@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 
 from aws_bytes import aws_event, aws_exception, aws_frame, header
 from headrace.decoding import decode_stream
-from headrace.wire.aws_frames import AwsFrames, FrameError, parse_headers
+from headrace.wire.aws_frames import AwsBatch, AwsFrames, FrameError, parse_headers
 from headrace.wire.frames import Frame
-from slicing import bytewise, frames_of, slicings
+from slicing import bytewise, slicings
 
 THREE = aws_event("messageStart", {"role": "assistant"}) + aws_event("contentBlockDelta", {"delta": {"text": "hé"}}) + aws_event("x", {})
 
 
 def framed(*pieces, limit=1 << 20):
     framer = AwsFrames(max_event_bytes=limit)
-    return frames_of(framer, pieces), framer
+    runs = [run for piece in pieces for run in framer.feed(piece)] + framer.close()
+    return [frame for run in runs for frame in ([run] if isinstance(run, Frame) else run.frames())], framer
 
 
 def headers_of_all_types():
@@ -81,7 +82,7 @@ def test_each_flipped_byte_is_noticed():
         frames, framer = framed(broken)
         is_noticed = framer.exceeded or framer.kind == "other" or any(f.kind == "broken" or f.is_unterminated for f in frames)
         assert is_noticed, at
-        assert frames_of(AwsFrames(max_event_bytes=1 << 20), bytewise(broken)) == frames, at
+        assert framed(*bytewise(broken))[0] == frames, at
 
 
 def test_a_frame_that_is_cut_comes_out_as_cut():
@@ -105,7 +106,7 @@ def test_a_wrong_checksum_ends_the_reading(name, at):
 def test_a_frame_of_four_gigabytes_is_refused_by_its_prelude_alone():
     start = struct.pack(">II", 0xFFFFFFFF, 32)
     framer = AwsFrames(max_event_bytes=1 << 24)
-    assert framer.feed(THREE) == framed(THREE)[0]
+    assert len(framer.feed(THREE)) == 3
     assert framer.feed(start + struct.pack(">I", zlib.crc32(start))) == []
     assert framer.exceeded
     assert framer.feed(b"x" * 100) == []
@@ -194,3 +195,14 @@ def test_many_kinds_of_headers_do_not_fill_the_memory():
     frames, framer = framed(body)
     assert [frame.event for frame in frames] == [f"event{n}" for n in range(200)]
     assert len(framer._heads) <= 64
+
+
+def test_events_with_the_same_headers_come_as_a_run_that_knows_its_places():
+    body = aws_event("a", {"n": 1}) + aws_event("a", {"n": 22}) + aws_event("b", {}) + aws_event("a", {})
+    runs = AwsFrames(max_event_bytes=1 << 20).feed(body)
+    assert [(type(run), run.event, run.datas) for run in runs] == [
+        (AwsBatch, "a", [b'{"n":1}', b'{"n":22}']),
+        (AwsBatch, "b", [b"{}"]),
+        (AwsBatch, "a", [b"{}"]),
+    ]
+    assert runs[0].offset_of(1) == runs[0].frames()[1].offset == len(aws_event("a", {"n": 1}))

@@ -111,7 +111,8 @@ class InvokeDecoder:
         if frame.kind != "event" or (frame.is_unterminated and not frame.data):
             self._fault(frame, chunks)
             return
-        chunks += self._inner.feed([self._look(self._inside(frame))])
+        inside = self._look(self._inside(frame))  # this may change who reads it
+        chunks += self._inner.feed([inside])
 
     def _inside(self, frame: Frame) -> Frame:
         """Open an envelope, be it not quite one; what is none is the model's own event."""
