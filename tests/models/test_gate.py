@@ -65,6 +65,17 @@ async def test_a_retry_waits_once_for_the_delay_and_the_limit():
     assert [failed.delay_s for failed in stream.attempts] == [7, 5]
 
 
+async def test_a_wait_that_only_the_body_says_is_obeyed_too():
+    body = json.dumps({"error": {"code": 429, "message": "slow", "details": [{"retryDelay": "17s"}]}}).encode()
+    busy = Recorded(status=429, headers=(("content-type", "application/json"),), body=body)
+    model, _, clock = over(busy, answer(), busy, retry=RetryPolicy(max_retries=1))
+    assert (await model.request("hi")).text == "a"
+    assert clock.slept == [17]
+    model, _, clock = over(busy, retry=NO_RETRY)
+    assert (await failure_of(model)).retry_after_s == 17
+    assert model.refusal().retry_after_s == 17
+
+
 async def test_an_answer_that_leaves_nothing_makes_the_next_request_wait():
     spent = answer(x_ratelimit_remaining_requests="0", x_ratelimit_reset_requests="6s")
     model, _, clock = over(spent, answer("b"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
-from headrace.models.pace import Pace, RateLimits, exhausted_s, reset_s
+from headrace.models.pace import Pace, RateLimits, exhausted_s, reset_s, wait_in_body_s
 from headrace.providers.rate_limits import RATE_HEADERS
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -155,3 +155,21 @@ def test_limits_are_a_value_or_the_fields_that_differ():
     assert RateLimits.of({"max_concurrent": 3}) == RateLimits(max_concurrent=3)
     assert RateLimits.of(None) == RateLimits()
     assert RateLimits.of(kept := RateLimits(max_wait_s=1)) is kept
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ('{"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}]}}', 17),
+        ('{"retryDelay":"0.847655010s"}', 0.847655010),
+        ("Rate limit reached for the model on requests per minute. Please try again in 7.66s. Visit", 7.66),
+        ("Please try again in 1m2.5s.", 62.5),
+        ("Please try again in 20ms.", 0.02),
+        ("please try again in a moment", None),
+        ("try again in 1.2.3s", None),
+        ('{"retryDelay": "soon"}', None),
+        ("", None),
+    ],
+)
+def test_a_wait_that_stands_in_a_body_is_found(body, seconds):
+    assert wait_in_body_s(body, now=NOW) == (None if seconds is None else pytest.approx(seconds))

@@ -29,6 +29,7 @@ from headrace.errors import (
 from headrace.io.redact import cut, redact
 from headrace.io.retry import Failure, is_retryable, retry_after_s
 from headrace.messages.deltas import StreamError
+from headrace.models.pace import wait_in_body_s
 
 _STATUSES: Final[dict[int, type[APIError]]] = {
     400: InvalidRequestError,
@@ -93,6 +94,7 @@ _HELP: Final[dict[type[APIError], str]] = {
 # What a refusal inside a stream would have been as a status: retries look at statuses.
 _STANDS_FOR: Final[dict[type[APIError], int]] = {AuthError: 401, RateLimitError: 429, OverloadedError: 503}
 _MAX_MESSAGE: Final = 600
+_WAITING: Final = frozenset({429, 503, 529})
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -150,9 +152,11 @@ def refusal(where: Where, *, code: str | None, message: str, body: str, now: dat
         code: the provider's own, from the body, or None.
         message: the provider's words, from the body.
         body: the body's text, whole or bounded; it is redacted here, then cut.
-        now: for a `Retry-After` that is a date.
+        now: for a wait that is said as a date.
     """
     wait_s = retry_after_s(where.headers, now=now)
+    if wait_s is None and where.status in _WAITING:
+        wait_s = wait_in_body_s(body, now=now)
     return _api_error(
         where,
         status=where.status,

@@ -164,8 +164,10 @@ class Turn:
         gate.pace.hear(status, headers, now_s=gate.clock.elapsed_s(), now=gate.clock.now())
 
     def ended(self, failure: HeadraceError | None) -> None:
-        """Say how the attempt ended."""
+        """Say how the attempt ended; how long a refusal asks to wait may stand in its body alone."""
         self._failure, self._is_ended = failure, True
+        if isinstance(failure, RateLimitError | OverloadedError) and failure.retry_after_s is not None:
+            self._gate.pace.wait_for(failure.retry_after_s, now_s=self._gate.clock.elapsed_s())
 
     def _outcome(self) -> Outcome:
         """A server that answers, even with a refusal, is there; one that has no capacity or cannot be reached is not."""

@@ -17,7 +17,7 @@ import msgspec
 
 from headrace.errors import ConfigError
 from headrace.io.retry import retry_after_s
-from headrace.providers.rate_limits import RATE_HEADERS
+from headrace.providers.rate_limits import RATE_HEADERS, WAITS_IN_BODIES
 
 _MINUTE_S: Final = 60.0
 # Statuses whose `Retry-After` is about every request: too many, and no capacity.
@@ -113,8 +113,11 @@ class Pace:
         waits_s = [*exhausted_s(headers, now=now)]
         if status in _ASKED_TO_WAIT and (asked_s := retry_after_s(headers, now=now)) is not None:
             waits_s = [asked_s]  # the server's own conclusion from its windows
-        wait_s = max((wait_s for wait_s in waits_s if 0 < wait_s <= self.limits.max_wait_s), default=0.0)
-        if wait_s:
+        self.wait_for(max((wait_s for wait_s in waits_s if wait_s <= self.limits.max_wait_s), default=0.0), now_s=now_s)
+
+    def wait_for(self, wait_s: float, *, now_s: float) -> None:
+        """Take note that the server asked to wait; what is beyond the bound, and what would shorten a wait, changes nothing."""
+        if self.limits.obeys_server and 0 < wait_s <= self.limits.max_wait_s:
             self._closed_until_s = max(self._closed_until_s, now_s + wait_s)
 
 
@@ -150,3 +153,11 @@ def reset_s(text: str, *, now: datetime) -> float | None:
     except ValueError:
         return None
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now.timestamp()
+
+
+def wait_in_body_s(body: str, *, now: datetime) -> float | None:
+    """Return how many seconds a refusal's body asks to wait, or None if it does not say."""
+    for pattern in WAITS_IN_BODIES:
+        if found := pattern.search(body):
+            return reset_s(found[1], now=now)
+    return None
