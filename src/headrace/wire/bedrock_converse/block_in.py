@@ -168,8 +168,9 @@ class BlockReader:
         """Open a block; a number that a started block has already gets a part of its own."""
         key = number
         known = self.blocks.get(number)
-        if known is not None and known.kind:
+        if known is not None:
             self._release(known)
+        if known is not None and known.kind:
             key = self._next_key
             if kind == "call":
                 self._output.warn("reused_tool_index")

@@ -39,15 +39,17 @@ _FIRST_REFUSAL, _FIRST_FAILURE = 400, 500
 def exception_in(name: str | None, body: JSON) -> StreamError:
     """Read an exception: its name, and its body, which is an object with a message or plain words."""
     body = replace_surrogates(body)
-    if not isinstance(body, dict):
-        return _named(stream_error(body), name)
-    message = next((body[key] for key in ("message", "Message", "originalMessage") if word(body.get(key))), None)
-    kind = name or word(body.get("__type"))
-    error = _named(stream_error(body if message is None else {"message": message, "code": kind}), kind)
-    status = count_of(body.get("originalStatusCode"))
+    fields = body if isinstance(body, dict) else {}
+    code = (name or word(fields.get("__type")) or "").rpartition("#")[2]  # `com.amazon.coral.service#ThrottlingException`
+    message = next((fields[key] for key in ("message", "Message", "originalMessage") if word(fields.get(key))), None)
+    if message is None:
+        message = code if body == {} else body  # all that was said
+    error = stream_error({"message": message, "code": code} if code or fields else body)
+    retryable = _RETRYABLE.get(code.lower(), error.retryable)
+    status = count_of(fields.get("originalStatusCode"))
     if status is not None and _FIRST_REFUSAL <= status < _FIRST_FAILURE and status not in _TEMPORARY:
-        return msgspec.structs.replace(error, retryable=False)  # the model's own refusal of this request
-    return error
+        retryable = False  # the model's own refusal of this request
+    return msgspec.structs.replace(error, retryable=retryable)
 
 
 def is_error_body(value: dict[str, JSON]) -> bool:
@@ -59,10 +61,3 @@ def error_of(value: dict[str, JSON]) -> JSON:
     """Return the error that a whole body holds."""
     inner = value.get("Output")
     return inner if isinstance(inner, dict) else value
-
-
-def _named(error: StreamError, name: str | None) -> StreamError:
-    if name is None:
-        return error
-    plain = name.rpartition("#")[2]  # `com.amazon.coral.service#ThrottlingException`
-    return msgspec.structs.replace(error, code=plain, retryable=_RETRYABLE.get(plain.lower(), error.retryable))

@@ -28,7 +28,7 @@ _BLOCK: Final = frozenset({"contentBlockIndex", "p", "start", "delta"})
 _START: Final = frozenset({"p", "role"})
 _STOP: Final = frozenset({"p", "stopReason"})
 _METADATA: Final = frozenset({"p", "usage"})
-_ANSWER: Final = frozenset({"p", "output", "stopReason", "usage"})
+_ANSWER: Final = frozenset({"p", "id", "model", "output", "stopReason", "usage"})
 _EXCEPTION: Final = "exception"
 
 
