@@ -150,6 +150,21 @@ def test_plain_events_come_as_one_batch_that_knows_where_each_begins():
     assert batch.offset_of(2, known=1, at=11) == batch.offset_of(2) == 19
 
 
+@pytest.mark.parametrize("rest", [b"", b"data: cut"])
+def test_plain_events_that_end_with_cr_lf_come_as_one_batch_too(rest):
+    body = b"data: one\r\n\r\ndata: \r\n\r\ndata: three\r\n\r\n"
+    framer = SSE(max_event_bytes=NO_LIMIT, offset=5)
+    batch, *others = framer.feed(body + rest) + framer.close()
+    assert batch.datas == [b"one", b"", b"three"]
+    assert [frame.offset - 5 for frame in batch.frames()] == [0, 13, 23]
+    assert [(frame.data, frame.offset - 5) for frame in others] == ([(rest.split(b"data: ")[1].strip(), len(body))] if rest else [])
+
+
+@pytest.mark.parametrize("body", [b"data: a\r\n\r\ndata: b\n\r\n\r\n", b"data: a\r\n\r\nid: 1\r\n\r\n", b"data: a\rb\r\n\r\n"])
+def test_events_with_ends_of_several_kinds_come_one_by_one(body):
+    assert all(isinstance(frame, Frame) for frame in SSE(max_event_bytes=NO_LIMIT).feed(body))
+
+
 @pytest.mark.parametrize("cut", [b"da", b"data: a", b"data: a\n", b"event: x\ndata: a\n", b"event: x\nda"])
 def test_behind_an_event_whose_first_lines_had_come_the_rest_is_a_batch_again(cut):
     body = (b"event: x\n" if cut.startswith(b"e") else b"") + b"data: a\n\n" + b"data: b\n\n" * 9

@@ -17,6 +17,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _LF: Final = 10
 _SEPARATOR: Final = b"\n\ndata: "
 _STATUS: Final = re.compile(rb" ?HTTP_STATUS/(\d{3})\s*")  # a comment of one vendor's, in which alone an event's status stands
+_CRLF_SEPARATOR: Final = b"\r\n\r\ndata: "
 _NAMED: Final = re.compile(rb"event: ([^\n]*)\ndata: ([^\n]*)\n\n")
 _NAMED_RUN: Final = re.compile(rb"(?:event: [^\n]*+\ndata: [^\n]*+\n\n)++")
 AROUND_NAMED: Final = len(b"event: \ndata: \n\n")
@@ -270,6 +271,10 @@ class SSE:
         if start:
             data = b"".join((self._held, data))
             self._held.clear()
+        if self._start < 0 and self._status is None and data.startswith(b"data: "):
+            used = self._feed_crlf_events(data, start, frames)
+            if used:
+                data, start = data[used:], 0
         position = 0
         for match in _LINE_END.finditer(data, start):
             if match.start() - position + self._pending_bytes > self._max:
@@ -278,6 +283,20 @@ class SSE:
             position = match.end()
         self._skip_lf = position == len(data) and data.endswith(b"\r")
         return self._rest(data, position, frames)
+
+    def _feed_crlf_events(self, data: bytes, start: int, frames: list[Frame | Batch]) -> int:
+        """Read a run of events that are one data line each and end with CR LF; returns how many bytes were read, 0 where it is no such run."""
+        cut = data.rfind(b"\r\n\r\n", max(0, start - 3))
+        if cut < 0 or cut > self._max:
+            return 0
+        datas = data[6:cut].split(_CRLF_SEPARATOR)
+        ends = 2 * (len(datas) - 1)
+        if data.count(b"\n", 0, cut) != ends or data.count(b"\r", 0, cut) != ends:
+            return 0
+        frames.append(Batch(datas, self._base, len(_CRLF_SEPARATOR)))
+        self._base += cut + 4
+        self.known_lines += 1
+        return cut + 4
 
     def _rest(self, data: bytes, position: int, frames: list[Frame | Batch]) -> list[Frame | Batch]:
         """Keep what stands behind the last line's end."""

@@ -107,7 +107,7 @@ WIRES: Final = {
         Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True, has_named_events=True),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
-        Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True),
+        Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True, has_named_events=True),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", encodes=True, framing="binary"),
         Wire(name="cohere-v2", folder="cohere_v2", decoder="CohereDecoder", encodes=True, has_named_events=True),

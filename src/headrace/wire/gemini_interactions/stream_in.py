@@ -11,19 +11,22 @@ Source: https://ai.google.dev/gemini-api/docs/interactions.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Final
 
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import StreamError, TextDelta
 from headrace.wire.decoder import Output
 from headrace.wire.event_data import EventData
-from headrace.wire.frames import Batch, Frame
+from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch
 from headrace.wire.gemini_interactions.event_in import EventReader
 from headrace.wire.gemini_interactions.fast import REFUSED, decode_event
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
 
 _FAST_TRIES: Final = 16
+_SHORT_NAMES: Final = (b"step.delta", b"")
 
 
 class InteractionsDecoder:
@@ -49,20 +52,29 @@ class InteractionsDecoder:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            if isinstance(frame, Batch):
-                offset = frame.offset
-                for n, data in enumerate(frame.datas):
-                    self._one(Frame(data, offset), chunks)
-                    offset = frame.offset_of(n + 1, known=n, at=offset)
+            if isinstance(frame, NamedBatch):
+                self._batch(frame, frame.names, AROUND_NAMED, chunks)
+            elif isinstance(frame, Batch):
+                self._batch(frame, itertools.repeat(b""), frame.around, chunks)
             else:
                 self._one(frame, chunks)
         return chunks
+
+    def _batch(self, batch: Batch, names: Iterable[bytes], around: int, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of plain events: each the short way if it can go it, else the general way."""
+        output, offset = self.output, batch.offset
+        for name, data in zip(names, batch.datas, strict=False):
+            if self._tries > 0 and name in _SHORT_NAMES and self._short(data, chunks):
+                output.events += 1
+            else:
+                self._one(Frame(data, offset, name.decode("utf-8", "replace") or None), chunks)
+            offset += len(name) + len(data) + around
 
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
         output = self.output
         if self.is_done or output.is_dead:
             return
-        if self._tries > 0 and (frame.event is None or frame.event == "step.delta") and self._short(frame.data, chunks):
+        if self._tries > 0 and frame.event in (None, "step.delta") and self._short(frame.data, chunks):
             output.events += 1
             return
         output.offset = frame.offset
@@ -78,7 +90,7 @@ class InteractionsDecoder:
 
     def _short(self, data: bytes, chunks: list[AssistantMessageChunk]) -> bool:
         """Take an event that is one more piece of the text at hand; returns whether it was."""
-        if self.output.is_holding:
+        if self.output.is_holding or self.output.is_dead or self.is_done:
             return False
         try:
             event = decode_event(data)

@@ -15,7 +15,7 @@ from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
 from headrace.wire.decoder import Output
-from headrace.wire.frames import AROUND, Batch, Frame
+from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.event_in import EventReader
 from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastDelta, FastEvent, decode_event, decode_tail, head_of
@@ -87,7 +87,7 @@ class ChatDecoder:
                         open_text.append(text)
                         append(make_assistant_chunk((TextDelta(text),), 1, True))
                         continue
-            offset = offset + len(batch.datas[known]) + AROUND if known == n - 1 else batch.offset_of(n, known=known, at=offset)
+            offset = offset + len(batch.datas[known]) + batch.around if known == n - 1 else batch.offset_of(n, known=known, at=offset)
             known = n
             if choice is None or not self._short(choice.delta, first + n, offset, chunks):
                 output.events = first + n
