@@ -17,7 +17,7 @@ from headrace.wire.frames import SSE, Batch
 
 _RETRYABLE: Final = re.compile(
     r"(?i)\b(408|409|429|5\d\d)\b|overload|rate.?limit|too.?many.?requests|timeout|timed.?out|unavailable|server.?error|internal.?error"
-    r"|throttl|capacity|temporar|try.?again|disconnected"
+    r"|throttl|capacity|temporar|try.?again|disconnected|\bapi_error\b"
 )
 _MAX_MESSAGE: Final = 4096
 MAX_ERROR_BODY: Final = 1024 * 1024
