@@ -131,6 +131,10 @@ def test_nothing_adds_nothing():
         ('[providers.lab.profile]\nunsupported_settings = ["x"]', "providers.lab.profile.unsupported_settings", "no setting"),
         ("[providers.lab.profile]\nbody = { at = 2026-01-01 }", "providers.lab.profile.body", "date"),
         ('[providers.lab.profile]\ncall_id_pattern = "[a-z]{9}"', "providers.lab.profile.call_id_pattern", "does not match"),
+        ('[providers.lab.profile]\ncall_id_pattern = "("', "providers.lab.profile.call_id_pattern", "no regular expression"),
+        ('[providers.lab.profile]\ntool_name_pattern = "("', "providers.lab.profile.tool_name_pattern", "no regular expression"),
+        ('[providers.lab.profile.by_model]\n"(" = {}', "providers.lab.profile.by_model", "no regular expression"),
+        ("[providers.lab.profile.by_model]\nx = { supports_image = true }", "providers.lab.profile.by_model", "supports_image"),
         ('[models."lab:x".profile]', 'models."lab:x"', "no provider:model"),
         ('[models."deepseek:".profile]', 'models."deepseek:"', "no provider:model"),
         ("[models.deepseek]", "models.deepseek", "no provider:model"),
@@ -192,7 +196,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-names = st.sampled_from(["providers", "models", "lab", "deepseek", "profile", "base_url", "body", "by_model", "efforts", "deepseek:x"])
+names = st.sampled_from(
+    ["providers", "models", "lab", "deepseek", "profile", "base_url", "body", "by_model", "efforts", "call_id_pattern", "deepseek:x", "("]
+)
 
 
 @given(st.dictionaries(names, st.dictionaries(names, st.dictionaries(names, values, max_size=3) | values, max_size=3) | values, max_size=2))

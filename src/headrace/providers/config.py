@@ -216,7 +216,7 @@ class _Reader:
         self._refuse_members(switches, path)
         self._known(switches, Profile.__struct_fields__, path)
         try:
-            return own.replace(**switches)
+            return _replaced(own, switches)
         except UsageError as error:
             raise self._profile_error(switches, own, path, error) from error
 
@@ -224,7 +224,7 @@ class _Reader:
         """Name the one switch that is wrong, if it is one alone."""
         for name, value in switches.items():
             try:
-                own.replace(**{name: value})
+                _replaced(own, {name: value})
             except UsageError as cause:
                 return self._error((*path, name), str(cause).removeprefix("profile: "))
         return self._error(path, str(error).removeprefix("profile: "))
@@ -273,6 +273,23 @@ class _Reader:
 
     def _fail(self, path: tuple[str, ...], problem: str) -> NoReturn:
         raise self._error(path, problem)
+
+
+def _replaced(own: Profile, switches: Mapping[str, Any]) -> Profile:
+    """Return a profile with some switches changed, its patterns and its switches by model tried.
+
+    Raises:
+        UsageError: a switch or a pattern does not fit.
+    """
+    try:
+        profile = own.replace(**switches)
+        for pattern in (profile.tool_name_pattern or "", *profile.by_model):
+            re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"this is no regular expression: {error}", argument="profile") from error
+    for changes in profile.by_model.values():
+        profile.replace(**changes)
+    return profile
 
 
 _WORDS: Final[tuple[tuple[type[object], str], ...]] = (
