@@ -331,10 +331,10 @@ BEDROCK: Final = Profile(
     output_formats=("json_schema",),
     unsupported_settings=("n", "seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
     by_model={
-        r".*anthropic\.claude-(?:3-7|(?:opus|sonnet|haiku)-4(?:-[0-5])?)-.*": {
+        r".*anthropic\.claude-(?:3-7-|(?:opus|sonnet|haiku)-4-(?:[0-5]-)?\d{8}).*": {
             "efforts": _model_fields(_thinking_budgets(1024, 2048, 8192, 16384))
         },
-        r".*anthropic\.claude-[a-z]+-.*": {"efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}}))},
+        r".*anthropic\.claude-(?!instant)[a-z]+-\d.*": {"efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}}))},
         r".*openai\.gpt-oss.*": {
             "efforts": _model_fields(
                 {"none": {"reasoning_effort": "low"}, **{e: {"reasoning_effort": e.replace("minimal", "low")} for e in _EFFORTS}}
@@ -352,5 +352,5 @@ BEDROCK: Final = Profile(
 )
 BEDROCK_MESSAGES: Final = ANTHROPIC.replace(
     max_tool_name=64,
-    by_model={rf".*anthropic\.(?:{pattern}).*": changes for pattern, changes in ANTHROPIC.by_model.items()},
+    by_model={rf".*anthropic\.(?:{pattern})(?:-v\d.*)?": changes for pattern, changes in ANTHROPIC.by_model.items()},
 )
