@@ -75,6 +75,7 @@ async def test_options_provider_status_and_content_type_reach_the_decoder(progra
         (["a.sse", "--protocol", "morse"], "there is no protocol 'morse'"),
         (["a.sse", *PROTOCOL, "--option", "think_tags"], "name=value"),
         (["a.sse", *PROTOCOL, "--option", "think_tags=1"], "true or false"),
+        (["a.sse", *PROTOCOL, "--option", "inline_tool_calls=nobodys"], "nobodys"),
         (["a.sse", *PROTOCOL, "--option", "shout=true"], "there is no option 'shout'"),
         (["a.sse", *PROTOCOL, "--status", "teapot"], "teapot"),
         (["a.sse", *PROTOCOL, "--loud"], "--loud"),
@@ -175,3 +176,16 @@ async def test_several_pieces_of_standard_input_are_taken_as_they_come(program):
     process.stdin.close()
     out, _ = await process.communicate()
     assert json.loads(out)["text"] == "Hello"
+
+
+async def test_calls_in_the_text_are_read_in_the_ways_and_for_the_tools_that_were_named(program):
+    said = b"".join(text_stream('<tool_call>{"name": "w", "arguments": {}}</tool_call>'))
+    for option, names, expected in (
+        ("inline_tool_calls=true", "w", ["w"]),
+        ("inline_tool_calls=glm, hermes", "v,w", ["w"]),
+        ("inline_tool_calls=glm", "w", []),
+        ("inline-tool-calls=true", "v", []),
+        ("inline_tool_calls=false", "w", []),
+    ):
+        done = await program("merge", "-", *PROTOCOL, "-o", option, "-o", f"inline_tool_names={names}", "--json", given=said)
+        assert [call["name"] for call in json.loads(done.out)["tool_calls"]] == expected

@@ -220,3 +220,15 @@ async def test_the_program_ends_quietly_when_its_reader_leaves(program):
         process.stdout._transport.close()
         err = await process.stderr.read()
         assert (await process.wait(), err) == (141, b"")
+
+
+async def test_a_call_that_stands_in_the_text_runs_on_request(program):
+    said = '<tool_call>{"name": "calculate", "arguments": {"expression": "6*7"}}</tool_call>'
+    async with scripted_server([text_stream(said[:20], said[20:]), text_stream("It is 42."), text_stream(said)]) as server:
+        done = await program("run", "?", *model(server), "-T", "calculate", "--inline-tool-calls")
+        assert (done.code, done.text) == (0, "It is 42.\n")
+        assert '→ calculate {"expression":"6*7"}' in done.err
+        done = await program("run", "?", "-q", *model(server), "-T", "calculate")
+    assert done.text == said + "\n"
+    answered = json.loads(server.requests[1].body)["messages"][-1]
+    assert (answered["role"], answered["content"]) == ("tool", "6*7 = 42")

@@ -6,18 +6,23 @@ The rule of this file: it reads options and calls; what a command does is in a m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from headrace.agent.agent import DEFAULT_MAX_ROUNDS
 from headrace.cli import merge as merging
+from headrace.cli import record as recording
+from headrace.cli import replay as replaying
 from headrace.cli.chat import chat_command
 from headrace.cli.exits import guarded
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
 from headrace.cli.main import version
 from headrace.cli.run import run_command
 from headrace.cli.setup import DEFAULT_MODEL, MODEL_VARIABLE, Choices
+from headrace.errors import UsageError
+from headrace.io.replay_server import Manner
 from headrace.models.local_weights import WEIGHTS
 
 _HELP: Final = "A model's stream, carried to an agent: whole, in order, nothing lost and nothing made up."
@@ -37,8 +42,11 @@ _Url = Annotated[str | None, typer.Option(help="Where the API begins, version in
 _KeyEnv = Annotated[str | None, typer.Option("--api-key-env", help="The environment variable that holds the key.", metavar="VAR")]
 _Think = Annotated[bool, typer.Option("--think-tags", help="Take <think>…</think> in the text as reasoning.")]
 _ThinkOpen = Annotated[bool, typer.Option("--think-starts-open", help="The same, where the template has opened the tag already.")]
+_Inline = Annotated[bool, typer.Option("--inline-tool-calls", help="Take calls of the tools that stand in the text as calls.")]
 _MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of an answer.")]
 _Temperature = Annotated[float | None, typer.Option(help="How much chance there is in an answer.")]
+_Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]
+_Host = Annotated[str, typer.Option(help="Which address to listen at; anything but the default lets other machines in.")]
 _Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each.")]
 
 
@@ -65,11 +73,14 @@ def _choices(
     api_key_env: str | None,
     think_tags: bool,
     think_starts_open: bool,
+    inline_tool_calls: bool,
     **settings: Any,
 ) -> Choices:
     options = {"think_tags": True} if think_tags or think_starts_open else {}
     if think_starts_open:
         options["think_starts_open"] = True
+    if inline_tool_calls:
+        options["inline_tool_calls"] = True
     return Choices(
         model=model,
         system=system,
@@ -101,6 +112,7 @@ def run(
     api_key_env: _KeyEnv = None,
     think_tags: _Think = False,
     think_starts_open: _ThinkOpen = False,
+    inline_tool_calls: _Inline = False,
     max_tokens: _MaxTokens = None,
     temperature: _Temperature = None,
     json: Annotated[bool, typer.Option("--json", help="One event a line, as JSON.")] = False,
@@ -120,6 +132,7 @@ def run(
         api_key_env=api_key_env,
         think_tags=think_tags,
         think_starts_open=think_starts_open,
+        inline_tool_calls=inline_tool_calls,
         max_tokens=max_tokens,
         temperature=temperature,
     )
@@ -137,6 +150,7 @@ def chat(
     api_key_env: _KeyEnv = None,
     think_tags: _Think = False,
     think_starts_open: _ThinkOpen = False,
+    inline_tool_calls: _Inline = False,
     max_tokens: _MaxTokens = None,
     temperature: _Temperature = None,
 ) -> None:
@@ -153,6 +167,7 @@ def chat(
         api_key_env=api_key_env,
         think_tags=think_tags,
         think_starts_open=think_starts_open,
+        inline_tool_calls=inline_tool_calls,
         max_tokens=max_tokens,
         temperature=temperature,
     )
@@ -168,6 +183,62 @@ def merge(context: typer.Context) -> None:
     `headrace merge --help` says more.
     """
     _leave(lambda: merging.main(context.args))
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def record(
+    *,
+    command: Annotated[list[str] | None, typer.Argument(help="What to run; {base_url} in it is the upstream's address here.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="Where the API begins; without it each provider's own address.", metavar="URL")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where recordings go; earlier ones stay.")] = Path(recording.FOLDER),
+    port: _Port = 0,
+    host: _Host = "127.0.0.1",
+) -> None:
+    """Run a command and write down what it says to models and they to it, without keys.
+
+    headrace record [--upstream URL] [--folder DIR] -- COMMAND …
+
+    The command's exit status is that of this one. Without a command: print the address, or the variables to set, and record until Ctrl-C.
+    """
+    _leave(lambda: recording.record_command(command or (), upstream=upstream, folder=folder, host=host, port=port))
+
+
+@app.command()
+def replay(
+    *,
+    source: Annotated[Path, typer.Argument(help="A folder of recordings, or a file with one body.", metavar="FILE|FOLDER")],
+    speed: Annotated[str | None, typer.Option(help="recorded, fast (no waiting), or how many times faster.", metavar="X")] = None,
+    delay: Annotated[float | None, typer.Option(help="Seconds before each piece, instead of the recorded times.", metavar="S")] = None,
+    slice_: Annotated[int | None, typer.Option("--slice", help="Bytes of a piece, instead of the recorded ones.", metavar="N")] = None,
+    cut_at: Annotated[int | None, typer.Option(help="End each body after so many bytes.", metavar="BYTE")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Break the connection at the end of each body, or where it is cut.")] = False,
+    loop: Annotated[bool, typer.Option("--loop", help="Begin again after the last one.")] = False,
+    by_path: Annotated[bool, typer.Option("--by-path", help="Answer with the next recording of the same method and path.")] = False,
+    port: _Port = 0,
+    host: _Host = "127.0.0.1",
+) -> None:
+    """Serve recordings again, in order, to any client; print the base URL and serve until Ctrl-C.
+
+    A request that no recording is left for gets status 410 and a JSON error.
+    """
+
+    def serve() -> int:
+        if speed is not None and delay is not None:
+            raise UsageError("--speed and --delay exclude each other", argument="delay")
+        manner = Manner(
+            speed=replaying.speed_of(speed or "recorded"),
+            delay_s=delay,
+            slice_size=slice_,
+            cut_at=cut_at,
+            is_reset=reset,
+            is_looping=loop,
+            is_by_path=by_path,
+        )
+        return replaying.replay_command(source, manner, host=host, port=port)
+
+    _leave(serve)
 
 
 @app.command()

@@ -23,6 +23,7 @@ from headrace.wire.decoder import DecodeOptions
 _BLOCK: Final = 256 * 1024
 _LARGE: Final = 16 * 1024 * 1024
 _STDIN: Final = "-"
+_LISTS: Final = ("inline_tool_calls", "inline_tool_names")
 
 
 def main(arguments: Sequence[str], *, prog: str = "headrace merge") -> int:
@@ -70,7 +71,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="K=V",
-        help=f"true or false for one of {', '.join(DecodeOptions.__struct_fields__)}; may be repeated",
+        help=f"true or false for one of {', '.join(DecodeOptions.__struct_fields__)} (for {' and '.join(_LISTS)} also names, with commas "
+        "between); may be repeated",
     )
     add("--content-type", metavar="T", help="the Content-Type header that came with it")
     add("--status", type=int, default=200, metavar="N", help="the HTTP status that came with it (default 200)")
@@ -89,13 +91,16 @@ def _maker(given: argparse.Namespace) -> Callable[[], StreamDecoder]:
     return make
 
 
-def _option(text: str) -> tuple[str, bool]:
+def _option(text: str) -> tuple[str, bool | tuple[str, ...]]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"--option {text!r} is not of the form name=value", argument="option")
-    if value not in ("true", "false"):
+    name = name.replace("-", "_")
+    if value in ("true", "false"):
+        return name, value == "true"
+    if name not in _LISTS:
         raise UsageError(f"--option {name}={value}: the value is true or false", argument="option")
-    return name.replace("-", "_"), value == "true"
+    return name, tuple(word.strip() for word in value.split(",") if word.strip())
 
 
 def _merge(file: str, decoder: StreamDecoder) -> StreamResult:

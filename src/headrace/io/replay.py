@@ -220,23 +220,32 @@ class _ReplayResponse:
 
 def _answers(source: str | Path | bytes | Recorded | Sequence[bytes | Recorded]) -> tuple[Recorded, ...]:
     if isinstance(source, (str, Path)):
-        return _load(Path(source))
+        return tuple(load_answer(stem) for stem in stems_of(Path(source)))
     several = [source] if isinstance(source, (bytes, Recorded)) else source
     return tuple(item if isinstance(item, Recorded) else Recorded(body=item) for item in several)
 
 
-def _load(folder: Path) -> tuple[Recorded, ...]:
-    """The recordings of a folder, in the order of their numbers."""
+def stems_of(folder: Path) -> tuple[Path, ...]:
+    """Return the common beginnings of the names of each recording in a folder, in the order of their numbers.
+
+    Raises:
+        ConfigError: there are none.
+    """
     found = sorted(
         (path for path in folder.glob("*.request.json") if path.name.partition(".")[0].isdecimal()),
         key=lambda path: int(path.name.partition(".")[0]),
     )
     if not found:
         raise ConfigError(f"{str(folder)!r} holds no recordings (files like 0001.request.json)", argument="source")
-    return tuple(_load_one(folder / path.name.partition(".")[0]) for path in found)
+    return tuple(folder / path.name.partition(".")[0] for path in found)
 
 
-def _load_one(stem: Path) -> Recorded:
+def load_answer(stem: Path) -> Recorded:
+    """Load the answer of a recording by the common beginning of its files' names.
+
+    Raises:
+        ConfigError: its facts cannot be read.
+    """
     facts_file, body_file = stem.with_suffix(".response.json"), stem.with_suffix(".body")
     body = body_file.read_bytes() if body_file.exists() else b""
     try:
