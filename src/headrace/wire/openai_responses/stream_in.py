@@ -72,8 +72,9 @@ class ResponsesDecoder:
         place: tuple[object, ...] = ()
         pieces: list[str] | None = None
         key, make = -1, _DELTAS["text"]
-        append = chunks.append
+        append, output = chunks.append, self.output
         for name, data in zip(names, batch.datas, strict=False):
+            output.offset = offset
             event = self._piece(name, data)
             here = None if event is None else (event.type, event.output_index, event.content_index, event.summary_index)
             if event is not None and here != place:
@@ -85,8 +86,8 @@ class ResponsesDecoder:
             elif pieces is not None:
                 pieces.append(event.delta)
                 append(make_assistant_chunk((make(event.delta, key),), 1, True))
-                self.output.events += 1
-            if self.output.is_dead or self.is_done:
+                output.events += 1
+            if output.is_dead or self.is_done:
                 return
             offset += len(name) + len(data) + around
 
@@ -112,7 +113,6 @@ class ResponsesDecoder:
         if key < 0:
             return False
         output = self.output
-        output.offset = offset
         output.add(ToolCallFragment(None, None, event.delta, event.output_index, "function", key, event=output.events, offset=offset))
         output.chunk(chunks)
         output.events += 1
