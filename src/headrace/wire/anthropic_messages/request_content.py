@@ -22,6 +22,7 @@ from headrace.wire.profile import Profile
 CACHE_CONTROL: Final = "cache_control"
 _MAGIC: Final = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"))
 _UNMARKED: Final = frozenset({"thinking", "redacted_thinking"})  # blocks that no cache marker may stand on
+_NOT_IN_RESULTS: Final = "{}: this provider takes none in a tool's result"
 
 Block = dict[str, Any]
 
@@ -99,7 +100,7 @@ def content(parts: Sequence[Part], profile: Profile, notes: list[Note], *, where
             case JsonPart():
                 blocks.add_text(dumps_text(part.value), is_own_line=True)
             case MediaPart():
-                block = media_block(part, profile)
+                block = media_block(part, profile) if not where or profile.supports_images_in_results else _NOT_IN_RESULTS.format(part.kind)
                 if isinstance(block, str):
                     notes.append(Note(n, block + where))
                     if where:
@@ -150,8 +151,6 @@ def _usual(part: MediaPart) -> str:
 def result_block(result: ToolResultPart, wire_id: str, name: str, profile: Profile, notes: list[Note]) -> Block:
     """Return what a tool gave for one call: text, images and documents; how it ended is said by a flag, and where that says too little in words."""
     blocks = content(result.parts, profile, notes, where=f" (in the result of {name})")
-    if not profile.supports_images_in_results:
-        blocks = [block for block in blocks if block["type"] == "text"]
     block: Block = {"type": "tool_result", "tool_use_id": wire_id}
     value = _with_ending(blocks, result.state)
     if value:
