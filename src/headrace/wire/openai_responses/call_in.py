@@ -37,6 +37,7 @@ ACTIONS: Final = {
 _INPUTS: Final = ("arguments", "action", "input", "operation", "queries", "code", "revised_prompt", "prompt", "query")
 _RESULTS: Final = ("output", "outputs", "results", "tools", "result", "error")
 _IDENTITY: Final = frozenset({"type", "call_id", "status", "name"})
+_NAMED: Final = ("mcp_call", "custom_tool_call")  # of these the provider runs many, each by its own name
 _CODE: Final = '{"code":"'
 _IMAGE: Final = 1
 """The place of an image among the parts of the call that made it."""
@@ -79,9 +80,8 @@ class CallReader:
         """Take the announcement of a call."""
         form = item.added
         if not self.is_for_client(form):
-            self._output.add(
-                ProviderToolFragment(item.call_id or item.id or None, _provider_name(form), None, None, self._provider, item.key)
-            )
+            name = _provider_name(form) if item.type not in _NAMED or word_of(form.get("name")) else None
+            self._output.add(ProviderToolFragment(item.call_id or item.id or None, name, None, None, self._provider, item.key))
         elif item.type in _ARGUMENTS:
             item.is_named = bool(word_of(form.get("name")))
             self._fragment(item, form, item.call_id or item.id, word_of(form.get("name")))
@@ -214,7 +214,7 @@ def _kind(item: Item) -> CallKind:
 def _provider_name(form: Mapping[str, Any]) -> str:
     """Return the name of a tool that the provider runs: its own where there are many of its type, else the type."""
     kind = word_of(form.get("type"))
-    own = word_of(form.get("name")) if kind in ("mcp_call", "custom_tool_call") else ""
+    own = word_of(form.get("name")) if kind in _NAMED else ""
     return own or kind.removesuffix("_call")
 
 

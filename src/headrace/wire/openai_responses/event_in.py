@@ -160,6 +160,7 @@ class EventReader:
         status = word_of(response.get("status"))
         word = status if status in _TERMINAL else word if word in _TERMINAL else "completed"
         self._outputs(response)
+        self.items.close()
         usage = usage_in(response.get("usage"))
         if usage is not None:
             self._output.add(UsageDelta(usage))

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headrace._json import dumps
-from headrace.messages.deltas import PartDelta
+from headrace.errors import UsageError
+from headrace.messages.deltas import PartDelta, StreamError
 from headrace.messages.parts import ProviderItem, make
 from headrace.wire.decoder import Output
 from headrace.wire.json_events import kept, word_of
@@ -78,10 +79,14 @@ class ItemReader:
         self._output.add(PartDelta(value, item.key))
 
     def close(self) -> None:
-        """The stream has ended: take what was announced and never came whole, as far as it came."""
+        """The response has ended: take what was announced and never came whole, as far as it came."""
         for item in self.items.all:
-            if item.final is None and item.added:
-                self.whole(item, item.added, lambda: None)
+            is_done_by_provider = is_call(item.type) and not self.calls.is_for_client(item.added)
+            if item.final is None and item.added and not is_done_by_provider:
+                try:
+                    self.whole(item, item.added, lambda: None)
+                except UsageError as error:  # it holds what a message cannot
+                    self._output.fail(StreamError("invalid_event", f"the item at place {item.index} cannot be kept: {error}"))
 
 
 def is_call(kind: str) -> bool:

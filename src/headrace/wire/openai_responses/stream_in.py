@@ -76,7 +76,7 @@ class ResponsesDecoder:
         for name, data in zip(names, batch.datas, strict=False):
             output.offset = offset
             event = self._piece(name, data)
-            here = None if event is None else (event.type, event.output_index, event.content_index, event.summary_index)
+            here = None if event is None else (event.type, event.output_index, event.item_id, event.content_index, event.summary_index)
             if event is not None and here != place:
                 key, pieces = self._open(event)
                 make, place = _DELTAS[TEXTS.get(event.type, _TEXT)[0]], here or ()

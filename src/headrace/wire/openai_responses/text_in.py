@@ -119,7 +119,7 @@ class TextReader:
 
     def _content(self, item: Item, part: JSON, slot: int, *, is_new: bool) -> bool:
         """Take one whole content part; returns whether it goes with what has come at its place."""
-        form: Mapping[str, Any] = part if isinstance(part, dict) else {"type": "output_text", "text": part}
+        form: Mapping[str, Any] = part if isinstance(part, dict) else {"type": "output_text", "text": part} if isinstance(part, str) else {}
         kind, field = _TEXTS.get(word_of(form.get("type")), (None, ""))
         if kind is None:
             if is_new:
