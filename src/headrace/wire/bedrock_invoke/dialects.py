@@ -35,7 +35,8 @@ def dialect_of(event: JSON) -> Dialect:
     """Return the decoder for a model's first event, or for its whole answer."""
     if not isinstance(event, dict):
         return CompletionDecoder
-    if event.get("type") in _MESSAGES:
+    kind = event.get("type")
+    if isinstance(kind, str) and kind in _MESSAGES:
         return MessagesDecoder
     if _CONVERSE & event.keys():
         return ConverseDecoder
