@@ -164,7 +164,7 @@ SAMPLES = {
     "halves of characters": body(
         text(0, "Look: \ud83d", "\ude00 and \ud83d alone"),
         call(1, "say", '{"t": "\ud83c', '\udf0a"}'),
-        call(2, "web_search", '{"t": "\ud83c', "\udf0a \ud83c", id="srv_1", kind="server_tool_use"),
+        call(2, "web_search", '{"t": "\ud83c', '\udf0a \ud83c"}', id="srv_1", kind="server_tool_use"),
         word="tool_use",
     ),
     "bytes that are no UTF-8": body(text(0, "caf", "X bar")).replace(b"X", b"\xe9"),

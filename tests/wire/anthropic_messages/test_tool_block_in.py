@@ -52,7 +52,7 @@ class TestCalls:
         result = decoded(SAMPLES["halves of characters"], protocol="anthropic-messages")[1]
         assert result.message.text == "Look: \U0001f600 and \ufffd alone"
         assert result.message.tool_calls[0].parsed == {"t": "\U0001f30a"}
-        assert result.message.parts_of(ProviderToolPart)[0].arguments == '{"t": "\U0001f30a \ufffd'
+        assert result.message.parts_of(ProviderToolPart)[0].arguments == '{"t": "\U0001f30a \ufffd"}'
 
 
 class TestToolsOfTheProvider:
