@@ -52,6 +52,8 @@ class ArrayOrBody:
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
+        if self.exceeded:
+            return []
         if self._items is not None:
             return self._elements(self._items, data)
         if self._body.kind != "unknown":
