@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from headrace._json import JSON
+from headrace._json import JSON, dumps_text
 from headrace.messages.deltas import (
     CitationDelta,
     Delta,
@@ -221,7 +221,7 @@ class EventReader:
             arguments = self._output.arguments(identifier or None if number is None else number, arguments, 0)
         elif arguments is not None:
             self._output.warn_once("arguments_not_string")
-            arguments = kept(arguments) if isinstance(arguments, dict) else None
+            arguments = kept(arguments) if isinstance(arguments, dict) else dumps_text(kept(arguments))
         rest: dict[str, Any] = {name: value for name, value in call.items() if name not in _CALL_FIELDS and value is not None}
         inner = {name: value for name, value in function.items() if name not in _FUNCTION_FIELDS and value is not None}
         if inner:

@@ -184,8 +184,8 @@ def encode_result(result: ToolResultPart, wire_id: str, call: ToolCallPart, prof
             else:
                 follow.append(item)
             if isinstance(part, MediaPart):
-                place = "which could not be passed on" if isinstance(item, Left) else "in the next user message"
-                content.add_text(f"[{part.kind}: {place}]", is_own_line=True)
+                place = ", which could not be passed on" if isinstance(item, Left) else ": in the next user message"
+                content.add_text(f"[{part.kind}{place}]", is_own_line=True)
     if follow:
         follow.insert(0, {"type": "text", "text": f"From the result of {name} ({wire_id}):"})
     fields = {"role": "tool", "tool_call_id": wire_id, "content": _with_ending(content.value(), result.state)}

@@ -86,7 +86,7 @@ class EventReader:
         raw, self.usage = self.usage, None
         if isinstance(raw, msgspec.Raw):
             try:
-                raw = kept(loads(bytes(raw))) if len(bytes(raw)) else None
+                raw = kept(loads(bytes(raw))) if bytes(raw) else None
             except (JSONError, UsageError):  # what a message cannot hold
                 raw = None
         report = usage_in(raw) if isinstance(raw, dict) else None

@@ -73,8 +73,8 @@ class Form:
             else:
                 follow.append(item)
             if isinstance(part, MediaPart):
-                place = "which could not be passed on" if isinstance(item, Left) else "in the next user message"
-                content.add_text(f"[{part.kind}: {place}]", is_own_line=True)
+                place = ", which could not be passed on" if isinstance(item, Left) else ": in the next user message"
+                content.add_text(f"[{part.kind}{place}]", is_own_line=True)
         text = cast("str", content.value())
         if result.state != "success":
             before, alone = ENDINGS[result.state]

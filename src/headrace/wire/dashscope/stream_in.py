@@ -10,14 +10,13 @@ from typing import Final
 
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import TextDelta
-from headrace.wire.dashscope.fast import REFUSED, decode_event
 from headrace.wire.dashscope.event_in import EventReader
+from headrace.wire.dashscope.fast import REFUSED, decode_event
 from headrace.wire.decoder import Output
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
-
 
 _FAST_TRIES: Final = 16
 _FINE: Final = frozenset({None, 200})

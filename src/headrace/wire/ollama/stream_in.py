@@ -18,7 +18,6 @@ from headrace.wire.ollama.fast import REFUSED, FastLine, decode_line
 from headrace.wire.ollama.line_in import LineReader
 from headrace.wire.options import DecodeOptions
 
-
 _FAST_TRIES: Final = 16
 
 
