@@ -191,6 +191,7 @@ def test_each_provider_s_words_for_a_context_that_is_too_long_are_known(status, 
 NOT_TOO_LONG = [
     ("Bedrock, throttled", 429, "ThrottlingException", "Too many tokens, please wait before trying again.", RateLimitError),
     ("Bedrock, throttled in a stream", None, "throttlingException", "Too many tokens, please wait before trying again.", RateLimitError),
+    ("a code alone, in a stream", None, "throttlingException", "Too many tokens", RateLimitError),
     ("no code, in a stream", None, None, "Too many tokens, please wait before trying again.", APIError),
     ("tokens a minute", 400, None, "Too many tokens per minute: limit 6000", InvalidRequestError),
     (

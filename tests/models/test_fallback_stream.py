@@ -181,6 +181,9 @@ async def test_causes_of_their_own_stay_in_the_chain():
 async def test_one_error_object_raised_by_two_models_makes_no_ring():
     _, _, failure = await read(FallbackModel(scripted("a", BUSY), scripted("b", BUSY)))
     assert chain_of(failure) == [BUSY]
+    gone = ConnectionLostError("gone")
+    _, _, failure = await read(FallbackModel(scripted("a", BUSY), scripted("b", BUSY), scripted("c", gone)))
+    assert chain_of(failure) == [gone, BUSY]
 
 
 async def test_the_same_errors_can_be_raised_by_a_second_request():
@@ -218,13 +221,30 @@ async def test_after_chunks_the_next_model_starts_anew_if_that_was_asked_for_and
 async def test_attempts_are_counted_over_all_models():
     died = text_stream("a", "b")[:2]
     first, _ = over("a", refused(503), died, died, mid_stream_retries=1)
-    second, _ = over("b", refused(503), text_stream("b"))
+    second, _ = over("b", refused(503), died, text_stream("b"), mid_stream_retries=1)
     stream, items, failure = await read(FallbackModel(first, second, after_first_chunk=True))
     assert failure is None
-    assert [item.attempt for item in items if isinstance(item, AttemptDiscarded)] == [2, 3]
-    assert [one.attempt for one in stream.attempts] == [1, 2, 3, 4]
-    assert [one.chunks > 0 for one in stream.attempts] == [False, True, True, False]
+    assert [item.attempt for item in items if isinstance(item, AttemptDiscarded)] == [2, 3, 5]
+    assert [one.attempt for one in stream.attempts] == [1, 2, 3, 4, 5]
+    assert [one.chunks > 0 for one in stream.attempts] == [False, True, True, False, True]
     assert text_of(items) == stream.message.text == "b"
+
+
+async def test_a_model_that_took_its_chunks_back_and_then_failed_had_said_nothing():
+    first, _ = over("a", text_stream("a", "b")[:2], refused(503), mid_stream_retries=1, retry=NO_RETRY)
+    stream, items, failure = await read(FallbackModel(first, scripted("b", "Hello")))
+    assert failure is None
+    assert [item.attempt for item in items if isinstance(item, AttemptDiscarded)] == [1]
+    assert text_of(items) == stream.message.text == "Hello"
+
+
+async def test_what_the_last_model_said_of_itself_is_seen_with_its_failure():
+    died = [*text_stream()[:1], event({"error": {"message": "busy", "type": "overloaded_error"}})]
+    last, _ = over("b", died, retry=NO_RETRY)
+    stream, items, failure = await read(FallbackModel(scripted("a", BUSY), last))
+    assert isinstance(failure, OverloadedError)
+    assert MessageChunk.join(items).to_message().id == stream.message.id == "chatcmpl-7"
+    assert isinstance(items[-1].deltas[-1], Ended)
 
 
 async def test_calls_of_an_answer_that_died_cannot_be_run():
@@ -265,11 +285,16 @@ async def test_a_later_model_that_lacks_what_is_asked_is_passed_over():
 
 
 async def test_when_no_later_model_takes_the_request_the_error_of_one_that_was_asked_is_raised():
+    first, _ = over("a", refused(503), refused(503), retry=RetryPolicy(max_retries=1))
     second, _ = over("b", profile={"unsupported_settings": ["n"]})
-    stream, _, failure = await read(FallbackModel(scripted("a", busy := OverloadedError("busy")), second), settings={"n": 2})
-    assert failure is busy
-    assert isinstance(chain_of(failure)[1], UnsupportedError)
-    assert [one.attempt for one in stream.attempts] == [1, 2]
+    stream, _, failure = await read(FallbackModel(first, second), settings={"n": 2})
+    assert (type(failure), failure.status) == (OverloadedError, 503)
+    assert isinstance(chain_of(failure)[-1], UnsupportedError)
+    assert [(one.attempt, type(one.error)) for one in stream.attempts] == [
+        (1, OverloadedError),
+        (2, OverloadedError),
+        (3, UnsupportedError),
+    ]
 
 
 # --- breakers and rate limits

@@ -138,6 +138,32 @@ async def test_a_request_that_is_left_or_cancelled_gives_its_place_back():
             assert (await queued).text == "c"
 
 
+async def test_a_request_that_never_began_gives_its_place_back():
+    waits = asyncio.Event()
+
+    class Sleeper(StillClock):
+        async def sleep(self, delay_s):
+            waits.set()
+            await asyncio.Event().wait()
+
+    clock, breaker = Sleeper(), Breaker(TWICE)
+    model, _, _ = over(
+        said(429, retry_after="7"), answer(), clock=clock, retry=NO_RETRY, breaker=breaker, rate_limits={"max_concurrent": 1}
+    )
+    await failure_of(model)
+    task = asyncio.create_task(model.request("hi"))
+    await waits.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    clock.time_s = 7
+    for _ in range(2):
+        breaker.report(breaker.ask(7), "failure", 7)
+    await failure_of(model)
+    clock.time_s = 17
+    async with asyncio.timeout(20):
+        assert (await model.request("hi")).text == "a"
+
+
 def test_a_bounded_model_serves_several_event_loops():
     model, _, _ = over(answer(), answer("b"), rate_limits={"max_concurrent": 1})
 

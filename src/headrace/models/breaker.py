@@ -116,7 +116,7 @@ class Breaker:
             case "failure":
                 self.reason, self.is_overload = reason, is_overload
                 self._in_a_row += 1
-                if is_probe or self._in_a_row >= self.policy.failures:
+                if self._in_a_row >= self.policy.failures:  # of a probe too: the count goes on while it is open
                     self._opened_s = now_s
                     self._epoch += 1
             case "neither":
