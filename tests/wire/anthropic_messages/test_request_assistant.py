@@ -145,8 +145,8 @@ class TestToolsOfTheProvider:
         item = ProviderItem(provider="mill", protocol="anthropic-messages", raw=b'{"type":"x_tool_result","tool_use_id":"s1"}')
         for word in ("pause", "tool_calls"):
             assert read(lone, finish_reason=word)[0] == [{"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}]
-        assert len(read(lone, item, finish_reason="stop")[0]) == 2
-        assert read(lone, finish_reason="stop") == ([], [(0, "the call of 'web_search', which the provider did not finish")])
+        assert len(read(lone, item, finish_reason="length")[0]) == 2
+        assert read(lone, finish_reason="length") == ([], [(0, "the call of 'web_search', which the provider did not finish")])
 
     def test_one_that_was_cut_off_does_not(self):
         assert read(self.part(arguments='{"q'), finish_reason="pause")[0] == []

@@ -36,8 +36,8 @@ from headrace.wire.history import PairedCall
 from headrace.wire.openai_chat.request_names import legal_tool_name
 from headrace.wire.profile import Profile
 
-_WAITING: Final = frozenset({"pause", "tool_calls"})
-"""Finish words of answers in which a tool of the provider's may still be at work: what it gives comes in a later answer."""
+_BROKEN_OFF: Final = frozenset({None, "error", "length"})
+"""Finish words of answers in which a tool of the provider's may have been cut off. In others it may be at work still: its result comes later."""
 
 
 def encode_assistant(message: AssistantMessage, profile: Profile, calls: Sequence[PairedCall], *, is_last: bool = False) -> Fragment:
@@ -165,7 +165,7 @@ class _Assistant:
 
     def _may_wait(self, part: ProviderToolPart) -> bool:
         """Return whether a call without a result is in order: it comes in a later answer, or it has a place of its own in this one."""
-        if self.message.finish_reason in _WAITING:
+        if self.message.finish_reason not in _BROKEN_OFF:
             return True
         values = (_value(item.raw) for item in self.message.parts_of(ProviderItem))
         return any(isinstance(value, dict) and value.get("tool_use_id") == part.id for value in values)
