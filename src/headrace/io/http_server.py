@@ -87,18 +87,19 @@ class Server:
         host = "127.0.0.1" if self.host in _ANY_HOST else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, one after the other."""
-        task = asyncio.current_task()
-        assert task is not None
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take a connection, in a task of its own."""
+        task = asyncio.get_running_loop().create_task(self._converse(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
         connection = _Connection(reader, writer)
         try:
             while await self._one(connection):
                 pass
-        except (_Left, OSError, asyncio.CancelledError):
-            # A server that closes cancels its connections; nobody else waits for this task.
+        except (_Left, OSError):
             pass
         finally:
             writer.close()
