@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aws_bytes import aws_event
-from bedrock_samples import CONVERSE, INVOKE
+from aws_bytes import aws_event, invoke_chunk
+from bedrock_samples import ANTHROPIC, CONVERSE, INVOKE
 from decoding_runs import check_result, decoded, deltas_of
 from headrace.decoding import StreamDecoder
 from slicing import bytewise, slicings
@@ -109,3 +110,49 @@ def test_events_of_any_shape_break_no_law(seed):
     chunks, result = decoded(body, protocol="bedrock-converse")
     check_result(chunks, result)
     assert decoded(bytewise(body), protocol="bedrock-converse")[1] == result
+
+
+@given(st.integers(0, 2**32))
+def test_events_of_any_shape_inside_of_envelopes_break_no_law(seed):
+    rng = random.Random(seed)
+    inside = [json.loads(json.dumps(event)) for event in ANTHROPIC]
+    words = (
+        "generation",
+        "outputText",
+        "text",
+        "completion",
+        "choices",
+        "outputs",
+        "results",
+        "data",
+        "tool_calls",
+        "citations",
+        "response",
+        "delta",
+    )
+    more = (
+        "stop_reason",
+        "finish_reason",
+        "is_finished",
+        "error",
+        "message",
+        "type",
+        "contentBlockDelta",
+        "messageStop",
+        "metadata",
+        "usage",
+    )
+    marks = ("amazon-bedrock-invocationMetrics", "amazon-bedrock-guardrailAction", "amazon-bedrock-trace", "prompt_token_count")
+
+    def value(depth=0):
+        if depth > 2 or rng.random() < 0.4:
+            return rng.choice(VALUES)
+        made = {rng.choice(words + more + marks): value(depth + 1) for _ in range(rng.randrange(4))}
+        return [made] if rng.random() < 0.3 else made
+
+    events = [rng.choice(inside) if rng.random() < 0.4 else value() for _ in range(8)]
+    body = b"".join(invoke_chunk(event) for event in events)
+    chunks, result = decoded(body, protocol="bedrock-invoke")
+    check_result(chunks, result)
+    again, same = decoded(bytewise(body), protocol="bedrock-invoke")
+    assert (deltas_of(again), same) == (deltas_of(chunks), result)

@@ -85,3 +85,7 @@ def test_done_ends_it_in_plain_events():
     body = b'data: {"generation":"a"}\n\ndata: [DONE]\n\ndata: {"generation":"b"}\n\n'
     result = decode_stream(body, protocol="bedrock-invoke")
     assert (result.error, result.message.text) == (None, "a")
+
+
+def test_half_a_character_in_an_error_is_mended():
+    assert decode({"error": {"message": "half \ud83d"}}).error.message == "half \ufffd"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace._json import JSON, dumps_text
+from headrace._json import JSON, dumps_text, replace_surrogates
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import CitationDelta, FinishDelta, MessageStart, MetadataDelta, ToolCallFragment, UsageDelta
 from headrace.messages.finish import FinishReason, is_word
@@ -26,7 +26,7 @@ from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
 
 _TEXTS: Final = ("outputText", "generation", "completion", "text")
-_WORDS: Final = ("completionReason", "completion_reason", "stop_reason", "finish_reason")
+_WORDS: Final = ("completionReason", "completion_reason", "stop_reason", "finish_reason", "finishReason")
 _LISTS: Final = ("outputs", "results", "generations", "completions")
 _INPUTS: Final = ("inputTextTokenCount", "prompt_token_count")
 _TOTAL: Final = "totalOutputTextTokenCount"  # stands in the last event alone
@@ -46,6 +46,7 @@ _KNOWN: Final = frozenset(
         "tool_calls",
         "citations",
         "response",
+        "data",
         "p",
     }
 )
@@ -74,7 +75,7 @@ class CompletionReader:
         self._start(event)
         error = event.get("error")
         if is_error or error or self._is_bare_error(event):
-            self._output.fail(stream_error(error or event, status=status))
+            self._output.fail(stream_error(replace_surrogates(error or event), status=status))
             self._output.add(MetadataDelta({"error": kept(error or event)}, ("error",)))
             return
         self._one(event)
@@ -82,7 +83,8 @@ class CompletionReader:
             items = event.get(name)
             for item in items if isinstance(items, list) else ():
                 if isinstance(item, dict):
-                    self._one(item)
+                    data = item.get("data")
+                    self._one({**item, **data} if isinstance(data, dict) else item)
         response = event.get("response")
         if isinstance(response, dict):
             self._one(response, is_repeat=self.has_text)
