@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from headrace.wire.frames import Batch, Frame, NamedBatch
+from headrace.wire.frames import Batch, Frame, NamedBatch, NumberedBatch
 
 
 def bytewise(data):
@@ -28,7 +28,7 @@ def expanded(frames):
     """Each event as a frame, also those of a batch."""
     out = []
     for frame in frames:
-        if isinstance(frame, NamedBatch):
+        if isinstance(frame, (NamedBatch, NumberedBatch)):
             out += frame.frames()
         elif isinstance(frame, Batch):
             out += [Frame(data, frame.offset_of(n)) for n, data in enumerate(frame.datas)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.wire.frames import SSE, Batch, Frame, NamedBatch
+from headrace.wire.frames import SSE, Batch, Frame, NamedBatch, NumberedBatch
 from slicing import bytewise, expanded, frames_of, sliced, slicings
 
 NO_LIMIT = 1 << 40
@@ -326,3 +326,39 @@ class TestEventsWithNames:
         plain, named = (SSE(max_event_bytes=size, has_names=has_names) for has_names in (False, True))
         assert expanded(named.feed(body * 3)) == expanded(plain.feed(body * 3))
         assert named.exceeded == plain.exceeded
+
+
+NUMBERED = b"id:1\nevent:result\n:HTTP_STATUS/200\ndata:{}\n\nid:22\nevent:result\n:HTTP_STATUS/200\ndata:xy\n\n"
+
+
+class TestEventsWithAStatus:
+    @pytest.mark.parametrize("comment", [b":HTTP_STATUS/429", b": HTTP_STATUS/429 "])
+    def test_a_comment_gives_an_event_its_status(self, comment):
+        assert read(b"id:1\n" + comment + b"\ndata:a\n\ndata:b\n\n") == [Frame(b"a", 0, status=429), Frame(b"b", 14 + len(comment))]
+
+    @pytest.mark.parametrize("comment", [b":HTTP_STATUS/42", b":HTTP_STATUS/4290", b":x HTTP_STATUS/429", b"HTTP_STATUS/429"])
+    def test_other_comments_give_none(self, comment):
+        assert read(comment + b"\ndata:a\n\n")[0].status is None
+
+    def test_a_status_without_an_event_is_no_events(self):
+        assert read(b":HTTP_STATUS/429\n\ndata:a\n\n")[0].status is None
+
+    @given(st.data())
+    def test_a_run_of_them_says_what_the_frames_of_each_say(self, data):
+        pieces = st.sampled_from(
+            [
+                b"id:1\nevent:result\n:HTTP_STATUS/200\ndata:{}\n\n", b"id:\nevent:result\n:HTTP_STATUS/200\ndata:x\n\n",
+                b"id:2\nevent:error\n:HTTP_STATUS/400\ndata:x\n\n", b"id:1\nevent:result\n:HTTP_STATUS/200\ndata: x\n\n",
+                b"id:3\n", b"data:x\n\n", b":HTTP_STATUS/500\n", b"\n", b"event: a\ndata: {}\n\n", b"\r\n",
+            ]
+        )  # fmt: skip
+        body = data.draw(st.lists(pieces | st.binary(max_size=4), max_size=12).map(b"".join))
+        expected = frames_of(SSE(max_event_bytes=NO_LIMIT), [body])
+        assert frames_of(SSE(max_event_bytes=NO_LIMIT, has_names=True), data.draw(slicings(body))) == expected
+        assert frames_of(SSE(max_event_bytes=NO_LIMIT, has_names=True), [body]) == expected
+
+    def test_they_come_as_one_batch_with_their_numbers(self):
+        [batch] = SSE(max_event_bytes=NO_LIMIT, has_names=True, offset=5).feed(NUMBERED)
+        assert isinstance(batch, NumberedBatch)
+        assert (batch.numbers, batch.datas) == ([b"1", b"22"], [b"{}", b"xy"])
+        assert batch.frames() == [Frame(b"{}", 5, "result", status=200), Frame(b"xy", 49, "result", status=200)]

@@ -16,7 +16,7 @@ TOOL_F = {"type": "function", "function": {"name": "f", "description": "does f",
 
 def encoded(profile=COHERE, **fields):
     fields.setdefault("messages", (UserMessage("hi"),))
-    return encode_request(Request(model="command", **{key: value for key, value in fields.items()}), profile)
+    return encode_request(Request(model="command", **fields), profile)
 
 
 def body(profile=COHERE, **fields):
