@@ -16,7 +16,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
-def entry(path, value, more=False):  # noqa: FBT002 - as short as the cases are many
+def entry(path, value, more=False):
     body = {"jsonPath": path, KINDS.get(type(value), "numberValue"): value}
     return {**body, "willContinue": True} if more else body
 
