@@ -16,7 +16,18 @@ import headrace
 from conformance_folder import CONFORMANCE
 from decoding_runs import check_result, decoded
 
-PROTOCOLS = {"openai-chat", "openai-responses", "anthropic-messages", "cohere-v2", "ollama", "dashscope", "gemini", "gemini-interactions"}
+PROTOCOLS = {
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "cohere-v2",
+    "ollama",
+    "dashscope",
+    "gemini",
+    "gemini-interactions",
+    "bedrock-converse",
+    "bedrock-invoke",
+}
 LOADERS = (("cases", "load_cases"), ("corpus", "load_corpus"), ("captures", "load_captures"))
 SEED, CUTS = 1, 5
 

@@ -88,4 +88,4 @@ def test_done_ends_it_in_plain_events():
 
 
 def test_half_a_character_in_an_error_is_mended():
-    assert decode({"error": {"message": "half \ud83d"}}).error.message == "half \ufffd"
+    assert decode(b'{"error":{"message":"half \\ud83d"}}').error.message == "half \ufffd"
