@@ -265,3 +265,15 @@ async def test_an_address_of_six_is_put_in_brackets():
     async with serving(Echo()) as server:
         server.host = "::1"
         assert server.url == f"http://[::1]:{server.port}"
+
+
+async def test_a_client_that_sends_ahead_without_end_has_to_wait():
+    """What it sends is read for its next request up to a bound; the answer at hand goes on."""
+    gate = Gate()
+    async with serving(gate) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(get() + b"x" * (2 * MAX_HEAD + 100_000))
+        await reader.readuntil(b"first")
+        gate.gate.set()
+        assert (await reader.readuntil(b"0\r\n\r\n")).endswith(b"last\r\n0\r\n\r\n")
+        writer.close()

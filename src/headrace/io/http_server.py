@@ -135,14 +135,11 @@ class Server:
                 await connection.send(head, response)
         except RefusedError as refused:
             await connection.refuse(refused)
-        except TransportError as error:
+        except (TransportError, UsageError) as error:
             if has_begun:
                 connection.break_off(is_reset=self._is_reset)
-            await connection.refuse(RefusedError(502, "bad_gateway", str(error)))
-        except UsageError as error:
-            if has_begun:
-                raise
-            await connection.refuse(RefusedError(400, "bad_request", str(error)))
+            is_upstream = isinstance(error, TransportError)
+            await connection.refuse(RefusedError(502 if is_upstream else 400, "bad_gateway" if is_upstream else "bad_request", str(error)))
 
     def _check_host(self, head: _Head) -> None:
         """A page on the web can let its own name lead to this machine, but then that name is in the header."""
