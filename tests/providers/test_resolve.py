@@ -215,3 +215,23 @@ def test_switches_of_one_model_lie_over_those_of_its_provider_and_under_those_of
 def test_the_address_of_a_provider_of_the_users_own_brings_its_profile():
     endpoint = found("openai-chat:x", base_url="https://lab.test/v1", api_key="k", config=LAB)
     assert (endpoint.provider, endpoint.profile.max_tool_name) == ("lab", 32)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "provider", "protocol", "address"),
+    [
+        ("cohere:command", "cohere", "cohere-v2", "https://api.cohere.com/v2"),
+        ("dashscope:qwen-plus", "dashscope", "dashscope", "https://dashscope.aliyuncs.com/api/v1"),
+        ("dashscope-intl:qwen-plus", "dashscope-intl", "dashscope", "https://dashscope-intl.aliyuncs.com/api/v1"),
+        ("ollama-native:qwen3:4b", "ollama-native", "ollama", "http://localhost:11434"),
+        ("ollama:qwen3:4b", "ollama", "openai-chat", "http://localhost:11434/v1"),
+    ],
+)
+def test_a_provider_that_is_called_as_a_protocol_is_the_provider(model_id, provider, protocol, address):
+    endpoint = found(model_id, api_key=KEY)
+    assert (endpoint.provider, endpoint.protocol, endpoint.base_url) == (provider, protocol, address)
+
+
+def test_a_server_of_a_known_protocol_at_any_address_gets_that_protocols_switches():
+    endpoint = found("cohere-v2:command", base_url="http://lab:8000/cohere/v2")
+    assert (endpoint.protocol, endpoint.provider, endpoint.profile.takes_foreign_reasoning) == ("cohere-v2", "lab:8000", False)
