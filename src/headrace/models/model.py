@@ -260,7 +260,7 @@ class Model:
         # The later one counts: a caller's own header wins over the key.
         headers = tuple({name.lower(): value for name, value in (*auth, *encoded.headers)}.items())
         url = base_url + encoded.path
-        if endpoint.signing is not None:
+        if endpoint.signing is not None and "authorization" not in dict(headers):
             headers = sign("POST", url, headers, encoded.body, endpoint.signing, now=self._clock.now())
         request = HTTPRequest("POST", url, headers, encoded.body)
         return request, secrets_of(request.url, request.headers)
