@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gemini_bytes
 import messages_bytes
@@ -10,7 +12,11 @@ import responses_bytes
 from aws_bytes import invoke_chunks
 from bedrock_samples import delta, message, stop
 from chat_bytes import text_stream
+from decoding_runs import check_result
+from decoding_runs import decoded as run
 from headrace.decoding import SUPPORTED, StreamDecoder
+from inline_samples import NO_CALLS, SAMPLES, TOOLS
+from slicing import slicings
 from wire_bytes import cohere_block, cohere_stream, last_line, line, said_texts
 
 CALL = '<tool_call>\n{"name": "w", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -118,3 +124,18 @@ def test_a_templates_token_in_the_text_is_said(protocol):
     found = decoded(protocol, "Done.<|im_end|>", 7)
     assert "leaked_special_tokens" in [warning.code for warning in found.warnings]
     assert found.message.text == "Done.<|im_end|>"
+
+
+WORDS = st.sampled_from([CALL, THOUGHT, *(text for _, text, _ in SAMPLES), *NO_CALLS, "<", "</thi", "nk>", "<tool_", "call>", " a\n"])
+
+
+@given(st.lists(WORDS, max_size=4).map("".join), st.integers(1, 40), st.booleans(), st.booleans(), st.data())
+def test_any_slicing_of_the_bytes_gives_the_same_chunks_and_nothing_of_a_cut_stream_runs(text, size, thinks, is_cut, data):
+    body = BODIES["openai-chat"](*(text[n : n + size] for n in range(0, len(text), size)))
+    body = body[: data.draw(st.integers(0, len(body)))] if is_cut else body
+    options = {"options": {"inline_tool_calls": True, "inline_tool_names": TOOLS, "think_tags": thinks}}
+    chunks, result = run(body, **options)
+    check_result(chunks, result)
+    assert run(data.draw(slicings(body)), **options) == (chunks, result)
+    if not thinks and not result.message.tool_calls and not is_cut:
+        assert result.message.text == text
