@@ -90,6 +90,7 @@ def test_a_piece_for_a_text_that_was_closed_joins_it():
 def test_a_value_that_comes_again_replaces():
     assert whole(entry("$.a", 1), entry("$.a", 2)) == {"a": 2}
     assert whole(entry("$.a", 1), entry("$.a", "x")) == {"a": "x"}
+    assert whole(entry("$.l[0]", 1), entry("$.l[0]", 2)) == {"l": [2]}
 
 
 def test_a_text_that_is_open_makes_the_whole_open():

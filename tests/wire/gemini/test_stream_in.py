@@ -309,6 +309,11 @@ def test_the_last_word_counts_and_a_decisive_one_always():
         assert run(*[stop(text("a"), word=word) for word in words]).message.finish_reason_raw == counts
 
 
+def test_a_word_that_was_early_is_said_once():
+    codes = [warning.code for warning in run(stop(text("a")), stop(text("b")), stop(text("c"))).warnings]
+    assert codes == ["early_finish_reason", "multiple_finish_reasons"]
+
+
 def test_content_behind_the_last_finish_word_means_that_the_stream_was_cut():
     result = run(stop(text("a")), (text("b"),), (text("c"),))
     assert (result.error.kind, result.message.finish_reason) == ("stream_truncated", None)
@@ -368,6 +373,8 @@ def test_usage_that_cannot_be_kept_fails_the_stream_at_its_end():
 def test_a_terminator_of_a_gateway_ends_the_stream():
     result = read(stream((text("a"),)) + b"data: [DONE]\n\n" + stream((text("b"),)))
     assert (result.message.text, result.message.finish_reason, result.error) == ("a", "stop", None)
+    late, same = decoded([event(candidate(text("a"))) + b": x\n\n", b"data: [DONE]\n\n: x\n\n" + event(stop())], protocol=PROTOCOL)
+    assert (same.message.text, len(late)) == ("a", 2)
 
 
 def test_without_the_end_of_the_transport_a_finish_word_is_not_enough():
@@ -436,6 +443,16 @@ def test_the_ratings_that_came_last_are_kept():
     message = read(SAMPLES["ratings"]).message
     assert message.metadata["safetyRatings"] == [{"category": "C", "probability": "3"}]
     assert (message.text, message.usage.input_tokens) == ("0 1 2 3 ", 7)
+
+
+def test_ratings_that_stay_the_same_are_read_once_and_ratings_that_cannot_be_kept_end_the_stream():
+    same = {**candidate(text("a"), index=0, safetyRatings=[1])}
+    result = run(same, same, same, {**candidate(text("b"), index=0, safetyRatings=[2])}, stop())
+    assert (result.message.text, result.message.metadata) == ("aaab", {"safetyRatings": [2]})
+    general = {**candidate(text("c"), index=0, safetyRatings=[3], newField=1)}
+    assert run(same, same, general, same, stop()).message.metadata == {"safetyRatings": [1], "newField": 1}
+    deep = json.loads("[" * 245 + "]" * 245)
+    assert run(same, {**candidate(text("a"), index=0, safetyRatings=deep)}, stop()).error.kind == "invalid_event"
 
 
 def test_what_supports_the_text_is_cited_once():

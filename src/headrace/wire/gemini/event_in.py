@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from headrace._json import JSON, JSONError, dumps, loads, replace_surrogates
+from headrace._json import JSON, dumps, replace_surrogates
 from headrace.errors import UsageError
 from headrace.messages.deltas import CitationDelta, LogprobsDelta, MessageStart, MetadataDelta, StreamError, UsageDelta
 from headrace.messages.finish import is_word
@@ -245,11 +245,3 @@ def _indexes(candidates: list[dict[str, Any]]) -> list[int]:
     given = [index if type(index := candidate.get("index")) is int and index >= 0 else None for candidate in candidates]
     is_zero_left_out = given.count(None) == 1 and 0 not in given
     return [index if index is not None else 0 if is_zero_left_out else n for n, index in enumerate(given)]
-
-
-def snapshot_of(raw: bytes) -> JSON:
-    """Return a snapshot that was kept as bytes; None if it is no JSON."""
-    try:
-        return kept(loads(raw))
-    except JSONError:
-        return None

@@ -26,7 +26,7 @@ class FastContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class FastCandidate(msgspec.Struct, forbid_unknown_fields=True, gc=False, rename="camel"):
-    """A candidate that has not finished; its safety ratings are a snapshot, read when they are asked for."""
+    """A candidate that has not finished; its safety ratings are understood only where they are the same bytes as before."""
 
     content: FastContent
     index: int = 0

@@ -13,20 +13,17 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta
 from headrace.wire.decoder import Output
 from headrace.wire.event_data import EventData
 from headrace.wire.frames import Batch, Frame
-from headrace.wire.gemini.event_in import EventReader, snapshot_of
+from headrace.wire.gemini.event_in import EventReader
 from headrace.wire.gemini.fast import REFUSED, FastPart, decode_event
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
 
 _FAST_TRIES: Final = 16
-_NO_BYTES: Final = bytes(msgspec.Raw())
 
 
 class GeminiDecoder:
@@ -42,7 +39,8 @@ class GeminiDecoder:
         self._data = EventData(self.output)
         self._events = EventReader(self.output, provider)
         self._tries = 0 if self.output.is_holding else _FAST_TRIES
-        self._ratings = _NO_BYTES
+        self._ratings = b""  # those that are kept, as long as events go the short way
+        self._next_ratings = b""
         self._is_cut = False
 
     @property
@@ -79,6 +77,7 @@ class GeminiDecoder:
             self._general(frame, chunks)
 
     def _general(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
+        self._ratings, self._next_ratings = self._next_ratings, b""
         self.output.offset = frame.offset
         self._frame(frame)
         self.output.chunk(chunks)
@@ -105,10 +104,12 @@ class GeminiDecoder:
         kind, key = candidate.run
         if not text or kind != ("reasoning" if part.thought else "text"):
             return False
+        ratings = bytes(found[0].safety_ratings)
+        if ratings and ratings != self._ratings:  # the general way keeps them
+            self._next_ratings = ratings
+            return False
         if event.usage_metadata is not None:
             events.take_usage(event.usage_metadata)
-        if found[0].safety_ratings:
-            self._ratings = bytes(found[0].safety_ratings)
         self.output.fold.choices[0].by_key[candidate.run].pieces.append(text)
         delta = ReasoningDelta(text, key) if part.thought else TextDelta(text, key)
         chunks.append(make_assistant_chunk((delta,), 1, True))
@@ -121,7 +122,6 @@ class GeminiDecoder:
         if frame.is_body and frame.is_unterminated:  # the end of an array that was cut off
             self._is_cut = True
             frame = Frame(frame.data, frame.offset, is_unterminated=True)
-        self._give_ratings()
         for value, is_error in self._data.read(frame):
             for item in value if isinstance(value, list) and value else [value]:
                 if isinstance(item, dict):
@@ -130,13 +130,6 @@ class GeminiDecoder:
                     self._events.fail(item)
                 elif item is not None:
                     self.output.kill(StreamError("invalid_event", f"event {self.output.events} is JSON, but no object"))
-
-    def _give_ratings(self) -> None:
-        """Hand over the ratings that came the short way, before others replace them."""
-        ratings = snapshot_of(self._ratings) if self._ratings else None
-        if ratings:
-            self._events.candidates[0].kept["safetyRatings"] = ratings
-        self._ratings = _NO_BYTES
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -149,7 +142,6 @@ class GeminiDecoder:
         """
         output, events = self.output, self._events
         output.is_dead = False
-        self._give_ratings()
         candidates = events.candidates.values()
         is_answer = self._data.is_answer and bool(candidates)
         is_terminated = self.is_done or is_answer
