@@ -155,3 +155,26 @@ def test_what_is_nested_too_deep_to_be_kept_is_an_invalid_event():
     body += aws_event("contentBlockDelta", f'{{"contentBlockIndex":0,"delta":{{"citation":{deep}}}}}'.encode())
     result = decode(body)
     assert (result.error.kind, result.message.text) == ("invalid_event", "x")
+
+
+def test_arguments_in_the_start_of_a_tool_of_the_provider_count_too():
+    tool = {"toolUseId": "s", "name": "search", "type": "server_tool_use", "input": {"q": 1}}
+    assert [part.parsed for part in decode(message(start(0, {"toolUse": tool}), stop(0))).message.parts] == [{"q": 1}]
+    pieces = message(start(0, {"toolUse": tool}), delta(0, {"toolUse": {"input": '{"q":2}'}}), stop(0))
+    assert [part.parsed for part in decode(pieces).message.parts] == [{"q": 2}]
+
+
+def test_pieces_that_say_nothing_add_nothing():
+    empty = [delta(0, {"reasoningContent": {"text": ""}}), delta(1, {"text": ""}), delta(1, {"toolUse": {}}), delta(2, {"toolResult": []})]
+    result = decode(message(delta(3, {"text": "x"}), *empty, {"contentBlockDelta": {"contentBlockIndex": 3}}))
+    assert (result.message.text, len(result.message.parts)) == ("x", 2)
+
+
+def test_a_tool_of_the_provider_without_an_id_is_kept():
+    (tool,) = decode(message(start(0, {"toolUse": {"name": "search", "type": "server_tool_use"}}), stop(0))).message.parts
+    assert (tool.id, tool.name) == ("", "search")
+
+
+def test_a_result_goes_on_at_a_number_that_is_used_again():
+    parts = decode(message(*server(0, "a"), *result_of(0, "a"))).message.parts
+    assert (len(parts), parts[0].result["content"]) == (1, [{"text": "a"}])

@@ -163,7 +163,7 @@ def test_other_parts_are_text_or_stay_behind_with_a_word():
     assert blocks == [{"text": "No."}, {"text": '{"a":1}'}, {"image": {"format": "png", "source": {"bytes": "iVBORw=="}}}, {"text": "Hi"}]
     assert notes == [
         "image: only the image itself or its place in S3 can be sent on this wire",
-        "a part of the type 'odd'",
+        "a part of a type that this version does not know",
         "the speaker's name 'Ann'",
     ]
     assert encode(MediaPart(kind="image", data=b"x"), provider="other")[1] == ["image: an answer of another provider"]

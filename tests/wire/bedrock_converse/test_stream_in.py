@@ -309,3 +309,19 @@ def test_a_page_is_no_event_stream(body):
 @pytest.mark.parametrize(("body", "kind"), [(b'{"a":1}', "invalid_event"), (b'{"output":{"mess', "stream_truncated")])
 def test_json_that_is_no_answer_is_said(body, kind):
     assert decode(body).error.kind == kind
+
+
+def test_an_event_called_error_is_an_error():
+    error = decode(b'event: error\ndata: {"message":"it broke","code":"500"}\n\n').error
+    assert (error.kind, error.code, error.message) == ("provider_error", "500", "it broke")
+
+
+def test_an_exceptions_object_that_cannot_be_kept_leaves_its_words():
+    deep = b'{"message":"why","a":' + b"[" * 250 + b"]" * 250 + b"}"
+    result = decode(aws_exception("throttlingException", deep))
+    assert (result.error.code, "error" in result.message.metadata) == ("throttlingException", False)
+
+
+def test_events_as_a_list_are_read():
+    body = json.dumps([BEGIN, delta(0, {"text": "Hi"}), END]).encode()
+    assert (decode(body).message.text, decode(body).error) == ("Hi", None)

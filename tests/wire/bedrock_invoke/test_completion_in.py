@@ -89,3 +89,7 @@ def test_done_ends_it_in_plain_events():
 
 def test_half_a_character_in_an_error_is_mended():
     assert decode(b'{"error":{"message":"half \\ud83d"}}').error.message == "half \ufffd"
+
+
+def test_answers_in_a_list_that_are_no_objects_say_nothing():
+    assert decode({"outputs": [7, {"text": "x", "stop_reason": "stop"}], "results": "odd"}).message.text == "x"

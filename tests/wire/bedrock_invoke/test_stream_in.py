@@ -190,3 +190,10 @@ def test_a_json_error_and_a_page_are_told():
     assert decode(b"<html></html>").error.kind == "not_event_stream"
     assert decode(b'{"a":1}').error.kind == "invalid_event"
     assert decode(b'{"message":"no"}', status=403).error.code == "403"
+
+
+def test_a_broken_frame_is_an_invalid_event():
+    body = bytearray(INVOKE["messages"])
+    body[-1] ^= 1
+    result = decode(bytes(body))
+    assert (result.error.kind, result.message.text) == ("invalid_event", "Hello.")

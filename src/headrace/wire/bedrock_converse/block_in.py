@@ -274,6 +274,9 @@ class BlockReader:
 
     def _release(self, block: Block) -> None:
         """Give out what waited for the block's end."""
+        if block.kind == "server_call" and block.input:
+            arguments, block.input = block.input, ""
+            self._output.add(ProviderToolFragment(arguments=arguments, part=block.key))
         if block.kind == "result" and block.result:
             result, block.result = block.result, {}
             self._result(block.key, result)

@@ -44,7 +44,7 @@ def exception_in(name: str | None, body: JSON) -> StreamError:
     message = next((fields[key] for key in ("message", "Message", "originalMessage") if word(fields.get(key))), None)
     if message is None:
         message = code if body == {} else body  # all that was said
-    error = stream_error({"message": message, "code": code} if code or fields else body)
+    error = stream_error({"message": message, "code": code} if code else {**fields, "message": message} if fields else body)
     retryable = _RETRYABLE.get(code.lower(), error.retryable)
     status = count_of(fields.get("originalStatusCode"))
     if status is not None and _FIRST_REFUSAL <= status < _FIRST_FAILURE and status not in _TEMPORARY:

@@ -17,7 +17,6 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import (
     JsonPart,
     MediaPart,
-    OpaquePart,
     Part,
     ProviderItem,
     ProviderToolPart,
@@ -89,10 +88,8 @@ class _Assistant:
                 self.blocks += text_block(dumps_text(part.value))
             case MediaPart():
                 self._media(n, part)
-            case OpaquePart():
-                self._note(n, f"a part of the type {part.raw['type']!r}")
-            case _:
-                self._note(n, f"a {type(part).__name__}")
+            case _:  # an opaque one; what else there is stands in no assistant message
+                self._note(n, "a part of a type that this version does not know")
 
     def _note(self, n: int | None, text: str) -> None:
         self.notes.append(Note(n, text))

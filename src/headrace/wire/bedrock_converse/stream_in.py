@@ -92,11 +92,6 @@ class ConverseDecoder:
         """Never: what follows `messageStop` is read too, since the usage does."""
         return False
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether the wire said that the message is whole."""
-        return self._events.is_finished
-
     def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
