@@ -18,7 +18,13 @@ def split(pieces, **options):
 
 
 class TestThinkTags:
-    @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "<th", "ink>", "</", "a", "\n", " ", ">"]), max_size=12), st.data())
+    @given(
+        st.lists(
+            st.sampled_from(["<think>", "</think>", "<thinking>", "</thinking>", "<", "<th", "ink>", "</", "a", "\n", " ", ">"]),
+            max_size=12,
+        ),
+        st.data(),
+    )
     def test_any_slicing_gives_the_same(self, words, data):
         text = "".join(words)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
@@ -39,6 +45,10 @@ class TestThinkTags:
         assert tags.feed("g <") == [("text", "<thing ")]
         assert tags.release() == [("text", "<")]
         assert tags.release() == []
+
+    def test_a_tag_is_closed_by_its_own_closing_tag(self):
+        assert split(["<thinking>a</think>b</thinking>c<think>d</thinking></think>e"]) == ("a</think>bd</thinking>", "ce")
+        assert split(["a</thinking>b<thinking>c"], starts_open=True) == ("ac", "b")
 
     def test_line_breaks_behind_the_closing_tag_belong_to_it(self):
         assert split(["<think>\na\n</think>", "\r\n", "\n", "b\n"]) == ("\na\n", "b\n")

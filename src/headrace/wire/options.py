@@ -36,7 +36,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options; what is not said otherwise is True or False.
 
     Attributes:
-        think_tags: split `<think>…</think>` out of the text as reasoning.
+        think_tags: split `<think>…</think>` and `<thinking>…</thinking>` out of the text as reasoning.
         think_starts_open: with `think_tags`: the template has already opened the tag.
         cumulative_text: each text piece repeats all text before it.
         incremental_output: DashScope: whether each piece is new (True) or repeats all before it (False); None: found out from the data.

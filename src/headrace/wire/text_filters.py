@@ -6,6 +6,8 @@ comes out at the end. The first two run only when the caller asked: their input 
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -16,39 +18,38 @@ from headrace.wire.options import DecodeOptions
 from headrace.wire.text_kinds import Kind as Kind  # noqa: PLC0414 - said again, so that type checkers let others take it from here
 from headrace.wire.text_kinds import Piece
 
-_OPEN: Final = "<think>"
-_CLOSE: Final = "</think>"
+_PAIRS: Final = {"<think>": "</think>", "<thinking>": "</thinking>"}
+"""Each opening tag and the one that closes it."""
+_LONGEST: Final = max(map(len, _PAIRS.values()))
 _NO_CHARACTER: Final = "\ufffd"
 
 
 class ThinkTags:
-    """Splits `<think>…</think>` out of text; only a tail that could still become a tag is held back."""
+    """Splits `<think>…</think>` and `<thinking>…</thinking>` out of text; only a tail that could still become a tag is held back."""
 
-    __slots__ = ("_held", "_is_inside", "_trims")
+    __slots__ = ("_held", "_is_inside", "_tags", "_trims")
 
     def __init__(self, *, starts_open: bool = False) -> None:
         """Start outside, or inside where the template has already opened the tag."""
         self._is_inside = starts_open
+        self._tags = tuple(_PAIRS.values()) if starts_open else tuple(_PAIRS)
         self._held = ""
         self._trims = False
 
     def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain by now, each with its kind."""
         out: list[Piece] = []
-        rest = self._held + text
-        self._held = ""
-        while rest:
-            tag = _CLOSE if self._is_inside else _OPEN
-            at = rest.find(tag)
-            if at < 0:
-                keep = _overlap(rest, tag)
-                self._put(out, rest[: len(rest) - keep])
-                self._held = rest[len(rest) - keep :]
-                break
-            self._put(out, rest[:at])
-            rest = rest[at + len(tag) :]
+        text, at = self._held + text, 0
+        while (found := _any_of(self._tags).search(text, at)) is not None:
+            self._put(out, text[at : found.start()])
+            at = found.end()
             self._trims = self._is_inside
             self._is_inside = not self._is_inside
+            self._tags = (_PAIRS[found[0]],) if self._is_inside else tuple(_PAIRS)
+        tail = text[max(at, len(text) - _LONGEST) :]
+        certain = len(text) - max(_overlap(tail, tag) for tag in self._tags)
+        self._put(out, text[at:certain])
+        self._held = text[certain:]
         return out
 
     def release(self) -> list[Piece]:
@@ -64,6 +65,11 @@ class ThinkTags:
         if text:
             self._trims = False
             out.append(("reasoning" if self._is_inside else "text", text))
+
+
+@functools.cache
+def _any_of(tags: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, tags)))
 
 
 def _overlap(text: str, tag: str) -> int:
