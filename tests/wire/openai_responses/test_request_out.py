@@ -99,6 +99,7 @@ def test_what_the_protocol_lacks_is_left_out_with_a_warning_or_refused():
     hints = Settings(seed=1, frequency_penalty=0.1, reasoning_effort="low", parallel_tool_calls=False)
     lacking = PROFILE.replace(unsupported_settings=("reasoning_effort", "parallel_tool_calls"))
     assert len(notes_of(settings=hints, profile=lacking, tools=(CLOCK,))) == 4
+    assert notes_of(settings=Settings(parallel_tool_calls=True), profile=lacking, tools=(CLOCK,)) == []
     for settings in (Settings(stop=("x",)), Settings(n=2), Settings(modalities=("audio",))):
         with pytest.raises(UnsupportedError):
             encoded(settings=settings)
@@ -249,6 +250,8 @@ def test_raw_thinking_goes_back_as_content_and_thinking_without_id_item_by_item(
     }  # fmt: skip
     nameless = own(ReasoningPart("a", encrypted="1"), ReasoningPart("b", encrypted="2"), TextPart("x"))
     assert [item.get("encrypted_content") for item in items_of(USER, nameless)[1:]] == ["1", "2", None]
+    empty = AssistantMessage([ReasoningPart(), TextPart("x")], provider="other")
+    assert (notes_of(USER, empty), len(items_of(USER, empty))) == ([], 2)
 
 
 def test_a_server_that_stores_nothing_gets_only_thinking_that_it_can_read():
@@ -331,6 +334,7 @@ def test_what_came_from_another_provider_is_said_in_words_or_left_out_with_a_war
             ProviderItem(provider="other", protocol="openai-responses", raw=b"{}"),
             ProviderItem(provider="acme", protocol="openai-chat", raw=b"{}"),
             ProviderItem(provider="acme", protocol="openai-responses", raw=b"[]"),
+            ProviderItem(provider="acme", protocol="openai-responses", raw=b"{"),
             MediaPart(kind="image", data=b"x"),
             OpaquePart({"type": "odd"}),
             ToolCallPart(id="c", name="clock", provider_data={"id": "toolu"}),
@@ -339,7 +343,7 @@ def test_what_came_from_another_provider_is_said_in_words_or_left_out_with_a_war
         provider="other",
         name="Bo",
     )
-    assert len(notes_of(USER, message)) == 9
+    assert len(notes_of(USER, message)) == 10
     assert items_of(USER, message)[1:-2] == [
         {
             "type": "message",

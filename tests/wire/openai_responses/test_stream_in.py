@@ -152,6 +152,8 @@ def test_citations_come_one_by_one_and_what_is_missing_with_the_whole_item():
     ]
     assert message_of(*body).parts[0].citations == ({"n": 1}, {"n": 2})
     assert message_of(started(), done(0, "message", content=[cited]), ended()).parts[0].citations == ({"n": 1}, {"n": 2})
+    early = event("output_text.annotation.added", output_index=0, content_index=0, annotation={"n": 3})
+    assert message_of(started(), early, ended()).parts[0].citations == ({"n": 3},)
 
 
 def test_log_probabilities_are_joined_and_their_repetition_is_not():
@@ -177,6 +179,11 @@ def test_half_characters_meet_in_neighbouring_pieces_and_think_tags_are_split_on
     halves = b'data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a\\ud83d"}\n\n'
     halves += b'data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"\\ude00b"}\n\n'
     assert message_of(*body, halves, ended()).text == "a\U0001f600b"
+    parts = [b'"{\\"x\\":\\"\\ud83d"', b'"\\ude00\\"}"']
+    template = b'data: {"type":"response.function_call_arguments.delta","output_index":1,"delta":%s}\n\n'
+    call_body = [*body, added(1, "function_call", call_id="c", name="f"), *(template % part for part in parts), template % b'"\\ud83d"']
+    assert result_of(*call_body[:-1], ended()).message.tool_calls[0].parsed == {"x": "\U0001f600"}
+    assert result_of(*call_body, ended()).message.tool_calls[0].arguments == '{"x":"\U0001f600"}\ufffd'
     tags = pieces("output_text", 0, "<thi", "nk>why</think>because", content_index=0)
     got = message_of(*body, tags, ended(output=[message_item("<think>why</think>because")]), options={"think_tags": True})
     assert (got.reasoning, got.text) == ("why", "because")
@@ -436,6 +443,8 @@ def test_an_item_that_nobody_knows_is_kept_as_the_bytes_that_came():
     response = b'{"id":"r","object":"response","status":"completed","output":[' + raw + b"]}"
     assert message_of(b'data: {"type":"response.completed","response":' + response + b"}\n\n", provider="acme").parts == (kept,)
     assert message_of(response, provider="acme").parts == (kept,)
+    twice = [b'data: {"type":"response.output_item.done","output_index":0,"item":' + raw + b"}\n\n"] * 2
+    assert message_of(started(), *twice, ended(), provider="acme").parts == (kept,)
     together = started().rstrip() + b"\n" + body
     assert json.loads(result_of(together).message.parts[0].raw) == json.loads(raw)
 
@@ -603,6 +612,7 @@ def test_a_failed_response_carries_its_error_and_the_first_one_counts():
     assert result_of(started(), first, failed).error.code == "first"
     assert result_of(ended("cancelled")).error.message == "the response was cancelled"
     assert result_of(ended("failed")).error.kind == "provider_error"
+    assert result_of(ended("failed", error="in words")).error.message == "in words"
 
 
 def test_events_that_are_no_json_end_the_reading():
@@ -655,3 +665,104 @@ def test_an_empty_response_is_an_empty_message():
         [], id="resp_1", model="m-1", usage=message_of(started(), ended()).usage, finish_reason="stop", finish_reason_raw="completed",
         metadata={"response_id": "resp_1"},
     )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------- oddities
+
+
+def test_empty_pieces_say_nothing():
+    body = [started(), added(0, "message", id="m", content=[]), pieces("output_text", 0, "", "a", "", content_index=0)]
+    body += [added(1, "function_call", call_id="c", name="f"), pieces("function_call_arguments", 1, "", "{}")]
+    body += [added(2, "code_interpreter_call", id="ci", code=""), pieces("code_interpreter_call_code", 2, "")]
+    body += [added(3, "image_generation_call", id="ig"), event("image_generation_call.partial_image", output_index=3, partial_image_b64="")]
+    got = message_of(*body, event("output_text.done", output_index=0, content_index=0, text=""), ended())
+    assert (got.text, got.tool_calls[0].arguments) == ("a", "{}")
+    assert [part.arguments for part in got.parts_of(ProviderToolPart)] == ["", ""]
+
+
+KINDS = (
+    "output_text output_text.annotation refusal reasoning_summary_text reasoning_text function_call_arguments custom_tool_call_input "
+    "mcp_call_arguments code_interpreter_call_code shell_call_command apply_patch_call_operation_diff audio output_item"
+).split()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", ["delta", "done", "added"])
+def test_events_that_lack_what_they_should_bring_say_nothing(kind, ending):
+    got = message_of(
+        started(), event(f"{kind}.{ending}", output_index=0, delta=None, text=7, arguments=None, item=[]), message(1, "x"), ended()
+    )
+    assert (got.text, got.tool_calls) == ("x", ())
+
+
+def test_a_response_that_is_none_says_nothing():
+    assert message_of(event("created", response=7), message(0, "x"), event("completed", response=None)).text == "x"
+    nothing = {"status": "completed", "output": None, "usage": [], "error": None}
+    assert message_of(event("created"), message(0, "x"), event("completed", response=nothing)).text == "x"
+    assert message_of(started(), ended(output=["x", {}, {"type": ""}, message_item("y")])).text == "y"
+
+
+def test_usage_may_use_the_words_of_chat_completions_and_may_count_nothing():
+    raw = {"prompt_tokens": 3.0, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 1}}
+    usage = message_of(started(), ended(usage=raw)).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cache_read_tokens) == (3, 2, 1, None)
+    assert message_of(started(), ended(usage={"total": 1})).usage is None
+
+
+def test_a_time_that_is_none_is_no_time():
+    assert message_of(started(created_at=1_700_000_000.5), ended()).created_at.year == 2023
+    for odd in (0, -1, 10**14, "x", True):
+        assert message_of(started(created_at=odd), ended()).created_at is None
+
+
+def test_contents_of_other_kinds_than_those_that_streamed_change_nothing():
+    body = [started(), added(0, "message", id="m", content=[]), pieces("output_text", 0, "a", content_index=0)]
+    refusal = {"type": "refusal", "refusal": "no"}
+    assert [part.type for part in message_of(*body, done(0, "message", id="m", content=[refusal]), ended()).parts] == ["text"]
+    odd = {"type": "odd"}
+    assert [part.type for part in message_of(*body, done(0, "message", id="m", content=[odd]), ended()).parts] == ["text"]
+    twice = done(0, "message", id="m", content=[odd, odd])
+    assert (
+        message_of(started(), twice, ended(output=[{"type": "message", "id": "m", "content": [odd, odd]}])).parts == (OpaquePart(odd),) * 2
+    )
+    single = done(0, "message", id="m", content="just text")
+    assert message_of(started(), single, ended()).text == "just text"
+
+
+def test_contents_beyond_counting_share_the_last_place():
+    many = [{"type": "output_text", "text": "x"}] * 1010
+    got = message_of(started(), done(0, "message", id="m", content=many), message(1, "y"), ended())
+    assert (got.text[-1], got.parts[-1].text) == ("y", "y")
+
+
+def test_a_repetition_is_compared_only_so_often():
+    whole = event("output_text.done", output_index=0, content_index=0, text="ab")
+    body = [started(), added(0, "message", id="m", content=[]), pieces("output_text", 0, "a", content_index=0)]
+    wrong = event("output_text.done", output_index=0, content_index=0, text="x")
+    assert message_of(*body, wrong * 5, whole, ended()).text == "ab"
+    assert message_of(*body, wrong * 9, whole, ended()).text == "a"
+    settled = event("function_call_arguments.done", output_index=0, arguments="{")
+    call_body = [
+        started(),
+        added(0, "function_call", call_id="c", name="f"),
+        settled * 9,
+        done(0, "function_call", call_id="c", arguments="{}"),
+    ]
+    assert message_of(*call_body, ended()).tool_calls[0].arguments == "{"
+
+
+def test_a_phase_that_only_the_whole_item_knows_is_added():
+    late = event("output_item.done", output_index=0, item=message_item("a", id="m", phase="final_answer"))
+    body = [started(), added(0, "message", id="m", content=[]), pieces("output_text", 0, "a", content_index=0), late, ended()]
+    assert message_of(*body).parts[0].provider_data == {"id": "m", "phase": "final_answer"}
+
+
+def test_a_custom_call_that_begins_without_announcement_is_the_clients():
+    body = [started(tools=[{"type": "function", "name": "f"}]), pieces("custom_tool_call_input", 0, "a")]
+    assert result_of(*body).message.tool_calls[0].kind == "custom"
+
+
+def test_items_are_kept_raw_also_where_the_output_cannot_be_laid_beside_it():
+    body = started() + ended(output=[{"type": "oracle", "n": 1}])
+    broken = body.replace(b'"n":1', b'"n":"\\ud800"')
+    assert json.loads(message_of(broken).parts[0].raw) == {"type": "oracle", "n": "�"}

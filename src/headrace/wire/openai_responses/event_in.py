@@ -46,6 +46,8 @@ _KNOWN_RESPONSE: Final = frozenset(
 )
 """What a response says of itself, and what of the request it repeats."""
 _QUIET: Final = frozenset({"keepalive", "ping", "response.heartbeat"})
+_PROGRESS: Final = (".in_progress", ".completed", ".searching", ".interpreting", ".generating")
+"""How the events end that say how far a call of the provider's is; the whole item says it too."""
 
 
 class EventReader:
@@ -80,22 +82,27 @@ class EventReader:
         """Read one event, or an answer that is one whole response."""
         kind = self.pieces.type_of(event)
         life, handler = _LIFE.get(kind), HANDLERS.get(kind)
-        if life is not None or handler is not None:
-            self.has_answer = True
-            if life is not None:
-                life(self, event)
-            elif handler is not None:
-                handler(self.pieces, event)
-            self._extras.take("", event, _KNOWN_EVENT, kept)
-            if is_error and self._output.error is None:
-                self.fail(event, status)
-        elif is_error or kind == "error":
+        if life is not None:
+            life(self, event)
+        elif handler is not None:
+            handler(self.pieces, event)
+        else:
+            self._other(kind, event, is_error=is_error, status=status)
+            return
+        self.has_answer = True
+        self._extras.take("", event, _KNOWN_EVENT, kept)
+        if is_error and self._output.error is None:
+            self.fail(event, status)
+
+    def _other(self, kind: str, event: Event, *, is_error: bool, status: int | None) -> None:
+        """Read what is no event of a family: an error, a whole answer, or what nobody understands."""
+        if is_error or kind == "error":
             self._error(event, status)
         elif event.get("object") == "response" or isinstance(event.get("output"), list):
             self._answer(event)
         elif event.get("error") or "detail" in event or ("message" in event and ("code" in event or "param" in event)):
             self.fail(event.get("error") or event, status)
-        elif kind not in _QUIET and not kind.endswith((".in_progress", ".completed", ".searching", ".interpreting", ".generating")):
+        elif kind not in _QUIET and not kind.endswith(_PROGRESS):
             self._extras.take("event.", {kind: event}, frozenset(), kept)
 
     def rest(self) -> list[Delta]:

@@ -63,11 +63,6 @@ class Item:
         self.is_named = False
         self.has_encrypted = False
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything of it has come but its announcement."""
-        return bool(self.opened or self.pieces or self.final is not None)
-
     def is_called(self, identifier: str, call_id: str) -> bool:
         """Return whether one of these ids is its own."""
         return (call_id != "" and call_id == self.call_id) or (identifier != "" and identifier == self.id)
