@@ -38,3 +38,15 @@ def test_an_index_that_is_no_number_is_none():
     read(events, {"type": "tool-call-start", "index": "0", "delta": {"message": {"tool_calls": {"index": 3, "function": {"name": "f"}}}}})
     read(events, {"type": "tool-call-start", "index": "0", "delta": {"message": {"tool_calls": [{"id": "c", "function": "odd"}]}}})
     assert events.is_understood
+
+
+def test_what_says_nothing_opens_nothing():
+    events, output = reader()
+    for event in (
+        {"type": "tool-call-end", "index": 0},
+        {"type": "content-start", "index": 0, "delta": {"message": {"content": [None, "a"]}}},
+        {"type": "message-end", "delta": {"finish_reason": None, "usage": {}}, "logprobs": [5]},
+    ):
+        read(events, event)
+    message = output.fold.message()
+    assert (message.text, message.finish_reason, message.usage, message.logprobs) == ("a", None, None, None)

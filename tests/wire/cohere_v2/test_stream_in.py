@@ -265,6 +265,7 @@ def test_arguments_that_are_no_text_are_read_or_refused(arguments):
     [
         cohere("tool-call-end", 3),
         cohere("tool-call-end"),
+        cohere_message("content-delta", 7, content={"text": ""}),
         cohere("content-delta", 0),
         cohere("content-delta", 0, delta={"message": 5}),
         cohere("content-delta", 0, delta={"message": {"content": {"text": 5, "thinking": []}}}),

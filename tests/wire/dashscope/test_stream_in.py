@@ -281,3 +281,9 @@ def test_options_for_text_work_in_both_ways():
 def test_odd_events_change_no_answer(output):
     got = read(b"".join(said_texts("a", "b", "c")) + result({"output": output}), True)
     assert (got.message.text, got.error) == ("abc", None)
+
+
+def test_nothing_behind_a_terminator_is_read_also_in_one_run_of_events():
+    plain = [b'data: {"output":{"choices":[{"message":{"content":"%d"}}]}}\n\n' % n for n in range(3)]
+    got = read(plain[0] + plain[1] + b"data: [DONE]\n\n" + plain[2], True)
+    assert (got.message.text, got.error) == ("01", None)
