@@ -37,7 +37,7 @@ from headrace.messages.deltas import (
     UsageDelta,
     WarningDelta,
 )
-from headrace.messages.finish import NEUTRAL, is_word
+from headrace.messages.finish import is_word
 from headrace.messages.growing import Choice, Growing, Head
 from headrace.messages.identity import Call, is_nothing, which_call
 from headrace.messages.message import AssistantMessage, ToolMessage
@@ -196,13 +196,7 @@ class Accumulator:
             part = choice.last_reasoning  # a signature that comes late belongs to the thinking that it signs
         else:
             part = choice.last_reasoning = self._place(choice, "reasoning", delta.part)
-        if delta.text:
-            part.pieces.append(delta.text)
-        if delta.signature:
-            part.signature.append(delta.signature)
-        if delta.encrypted:
-            part.encrypted.append(delta.encrypted)
-        part.items.extend(delta.details)
+        part.grow_reasoning(delta)
         return part.key
 
     def _refusal(self, delta: RefusalDelta) -> int:
@@ -240,11 +234,7 @@ class Accumulator:
         choice = self.choices.get(delta.choice)
         if choice is None or not delta.provider_data:
             return _NO_PART
-        if delta.part is not None:
-            part = choice.by_key.get(("tool_call", delta.part))
-        else:
-            call = choice.calls.last if delta.index is None else choice.calls.at_index.get(delta.index)
-            part = choice.call_parts.get(call) if call is not None else None
+        part = choice.part_of_data(delta)
         if part is None:
             return _NO_PART
         part.provider_data.update(delta.provider_data)
@@ -257,11 +247,7 @@ class Accumulator:
             part = self._open_call(choice, key)
         if choice.has_finished:
             choice.note_early_finish()
-        call = part.own_call()
-        call.id = call.wire_id = call.id or delta.id or None
-        call.index = delta.index if call.index is None else call.index
-        call.kind = call.kind or delta.kind
-        choice.grow_call(part, call, delta)
+        choice.grow_call(part, part.own_call_of(delta), delta)
         return part
 
     def _open_call(self, choice: Choice, key: int | None) -> Growing:
@@ -295,13 +281,7 @@ class Accumulator:
         if delta.part is None and choice.last is not None and choice.last.kind == "media" and not choice.last.is_same_media(delta):
             choice.close()
         part = self._place(choice, "media", delta.part)
-        part.media_kind = delta.kind
-        part.media_type = part.media_type or delta.media_type
-        part.media_id = part.media_id or delta.id
-        if delta.data:
-            part.data.append(delta.data)
-        if delta.transcript:
-            part.pieces.append(delta.transcript)
+        part.grow_media(delta)
         return part.key
 
     def _part(self, delta: PartDelta) -> int:
@@ -322,11 +302,7 @@ class Accumulator:
         if not delta.values:
             return _NO_PART
         choice = self.choice(delta.choice)
-        if delta.part is not None:
-            found = choice.by_key.get((delta.kind, delta.part))
-        else:
-            found = next((part for part in reversed(choice.parts) if part.kind == delta.kind), None)
-        part = found or self._open(choice, delta.kind, delta.part)
+        part = choice.latest(delta.kind, delta.part) or self._open(choice, delta.kind, delta.part)
         part.provider_data.update(delta.values)
         return part.key
 
@@ -350,10 +326,7 @@ class Accumulator:
 
     def _finish(self, delta: FinishDelta) -> int:
         if is_word(delta.word):
-            choice = self.choice(delta.choice)
-            choice.words.append((delta.word, delta.reason or NEUTRAL.get(delta.word, "other")))
-            choice.finish_at = (delta.event, delta.offset)
-            choice.suspend()
+            self.choice(delta.choice).finish(delta)
         return _NO_PART
 
     def _start(self, delta: MessageStart) -> int:
@@ -382,11 +355,7 @@ class Accumulator:
     def _token_ids(self, delta: TokenIdsDelta) -> int:
         if delta.prompt is None and delta.completion is None:
             return _NO_PART
-        choice = self.choice(delta.choice)
-        if delta.prompt is not None and not choice.prompt_ids:
-            choice.prompt_ids = delta.prompt
-        if delta.completion is not None:
-            choice.completion_ids.append(delta.completion)
+        self.choice(delta.choice).take_token_ids(delta)
         return _NO_PART
 
     def _parsed(self, delta: ParsedDelta) -> int:

@@ -8,8 +8,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from headrace.messages.deltas import MediaDelta, MessageStart, MetadataDelta, ProviderToolFragment, ToolCallFragment, ToolResultDelta
-from headrace.messages.finish import FinishReason
+from headrace.messages.deltas import (
+    FinishDelta,
+    MediaDelta,
+    MessageStart,
+    MetadataDelta,
+    ProviderToolFragment,
+    ReasoningDelta,
+    TokenIdsDelta,
+    ToolCallFragment,
+    ToolResultDelta,
+)
+from headrace.messages.finish import NEUTRAL, FinishReason
 from headrace.messages.identity import Call, CallTable
 from headrace.messages.parts import MediaKind, Part, ResultState, ToolCallPart
 from headrace.messages.usage import Usage
@@ -62,6 +72,14 @@ class Growing:
             self.call = Call()
         return self.call
 
+    def own_call_of(self, fragment: ToolCallFragment) -> Call:
+        """Return that call, which takes of a fragment what it lacks."""
+        call = self.own_call()
+        call.id = call.wire_id = call.id or fragment.id or None
+        call.index = fragment.index if call.index is None else call.index
+        call.kind = call.kind or fragment.kind
+        return call
+
     def fill(self, value: Part) -> None:
         """Hold a whole part. A call among them is a call like the others: whether it may be run is judged with them, at the end."""
         if not isinstance(value, ToolCallPart):
@@ -87,6 +105,26 @@ class Growing:
         self.result = self.result if fragment.result is None else fragment.result
         self.provider = self.provider or fragment.provider or ""
         self.provider_data.update(fragment.provider_data)
+
+    def grow_reasoning(self, delta: ReasoningDelta) -> None:
+        """Take more thinking, or more of what proves or hides it."""
+        if delta.text:
+            self.pieces.append(delta.text)
+        if delta.signature:
+            self.signature.append(delta.signature)
+        if delta.encrypted:
+            self.encrypted.append(delta.encrypted)
+        self.items.extend(delta.details)
+
+    def grow_media(self, delta: MediaDelta) -> None:
+        """Take a piece of a medium."""
+        self.media_kind = delta.kind
+        self.media_type = self.media_type or delta.media_type
+        self.media_id = self.media_id or delta.id
+        if delta.data:
+            self.data.append(delta.data)
+        if delta.transcript:
+            self.pieces.append(delta.transcript)
 
     def is_same_media(self, delta: MediaDelta) -> bool:
         """Return whether a piece without a key continues this medium: of the same kind, and no other id."""
@@ -181,6 +219,32 @@ class Choice:
     def warn(self, code: str, part: int | None, event: int | None, offset: int | None, detail: str = "") -> None:
         """Keep a warning."""
         self.warnings.append(Warning(code, event, offset, self.index, part, detail))
+
+    def latest(self, kind: str, key: int | None) -> Growing | None:
+        """Return the part under a key, without one the last of its kind."""
+        if key is not None:
+            return self.by_key.get((kind, key))
+        return next((part for part in reversed(self.parts) if part.kind == kind), None)
+
+    def part_of_data(self, fragment: ToolCallFragment) -> Growing | None:
+        """Return the part of the call that opaque data alone belongs to, or None if there is none yet."""
+        if fragment.part is not None:
+            return self.by_key.get(("tool_call", fragment.part))
+        call = self.calls.last if fragment.index is None else self.calls.at_index.get(fragment.index)
+        return self.call_parts.get(call) if call is not None else None
+
+    def finish(self, delta: FinishDelta) -> None:
+        """Take a word for why the model stopped."""
+        self.words.append((delta.word, delta.reason or NEUTRAL.get(delta.word, "other")))
+        self.finish_at = (delta.event, delta.offset)
+        self.suspend()
+
+    def take_token_ids(self, delta: TokenIdsDelta) -> None:
+        """Take token ids: the first non-empty list of the prompt's counts, the completion's are joined."""
+        if delta.prompt is not None and not self.prompt_ids:
+            self.prompt_ids = delta.prompt
+        if delta.completion is not None:
+            self.completion_ids.append(delta.completion)
 
     def all_completion_ids(self) -> tuple[int, ...] | None:
         """Return the completion's token ids, or None if none came."""
