@@ -8,6 +8,9 @@ from decoding_runs import check_result, decoded, deltas_of
 from gemini_bytes import CODE, CODE_RESULT, SAMPLES, array, call, candidate, event, piece, stop, stream, text
 from headrace.decoding import decode_stream
 from headrace.messages.parts import MediaPart, ProviderItem, ProviderToolPart, ReasoningPart, TextPart
+from headrace.wire.gemini.stream_in import GeminiDecoder
+from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.options import NO_OPTIONS
 from slicing import bytewise, slicings
 
 PROTOCOL = "gemini"
@@ -368,6 +371,20 @@ def test_a_body_that_is_no_answer_is_an_error(body, kind):
 def test_usage_that_cannot_be_kept_fails_the_stream_at_its_end():
     result = read(stream(stop(text("a"))).replace(b'"totalTokenCount": 16', b'"deep": ' + b"[" * 245 + b"]" * 245))
     assert (result.error.kind, result.message.text) == ("invalid_event", "a")
+
+
+def test_id_and_model_may_come_late_or_never():
+    plain = {"candidates": [{"content": {"parts": [text("a")]}}]}
+    message = run(plain, plain, {**plain, "modelVersion": "m-2"}, plain, {**plain, "responseId": "r-2"}, plain, stop()).message
+    assert (message.text, message.model, message.id) == ("a" * 6, "m-2", "r-2")
+    chunks, _ = decoded(stream(*[plain] * 5, stop()), protocol=PROTOCOL)
+    assert len(chunks) == 7
+
+
+def test_a_body_of_another_kind_is_an_error_also_where_nobody_said_so():
+    decoder = GeminiDecoder(limits=DEFAULT_LIMITS, options=NO_OPTIONS)
+    decoder.close("other", complete=True)
+    assert decoder.output.error.kind == "not_event_stream"
 
 
 def test_a_terminator_of_a_gateway_ends_the_stream():

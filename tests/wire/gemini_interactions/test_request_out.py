@@ -99,6 +99,13 @@ def test_what_cannot_be_left_out_unnoticed_is_an_error(fields, error):
         body(**fields)
 
 
+def test_each_tool_is_encoded_once():
+    cache = EncodingCache()
+    request = Request(model="m", messages=(UserMessage("hi"),), tools=TOOLS)
+    assert [encode_request(request, OWN, cache=cache) for _ in range(2)] == [encode_request(request, OWN)] * 2
+    assert cache.misses == 3
+
+
 def test_how_to_answer():
     found, _ = body(
         output=OutputFormat(schema={"type": "object"}), settings=Settings(reasoning_effort="low", stop=("x",), modalities=("text", "image"))

@@ -81,6 +81,8 @@ def test_everything_of_its_own_goes_back_in_its_place():
         ],
         ["the tool name 'a b', which the server would refuse; it goes as 'a_b'"],
     )
+    assert steps(answer(ReasoningPart(provider_data={"future": 1})))[0] == []
+    assert steps(answer(TextPart("t", provider_data={"x": 1})), OWN.replace(sends_provider_data=False))[1] == []
     assert steps(answer(ReasoningPart("b")), DEFAULT.replace(provider="acme"))[0] == []
 
 

@@ -8,6 +8,9 @@ from decoding_runs import check_result, decoded, deltas_of
 from gemini_bytes import DONE, FOUND, INTERACTIONS, SEARCH, THOUGHT, completed, created, delta, named, start, stopped
 from headrace.decoding import decode_stream
 from headrace.messages.parts import MediaPart, ProviderItem, ProviderToolPart, ReasoningPart, TextPart
+from headrace.wire.gemini_interactions.stream_in import InteractionsDecoder
+from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.options import NO_OPTIONS
 from slicing import bytewise, slicings
 
 PROTOCOL = "gemini-interactions"
@@ -205,6 +208,26 @@ def test_a_number_that_is_used_again_begins_another_step():
     assert result.message.parts == (TextPart("a"), ReasoningPart("b"))
 
 
+def test_what_says_nothing_changes_nothing():
+    result = read(
+        created(),
+        named("step.stop", index=5),
+        start(0, "model_output", error=None),
+        delta(0, "text", text=""),
+        delta(0, "text", text="a"),
+        stopped(0),
+        stopped(0),
+        b": x\n\n",
+        completed(),
+    )
+    assert (result.message.parts, result.warnings) == ((TextPart("a"),), ())
+
+
+def test_a_field_that_is_said_again_empty_keeps_its_value():
+    result = step(start(0, "google_search_call", id="s1", signature="U2ln"), delta(0, "google_search_call", id="", signature=None))
+    assert result.message.parts[0].provider_data == {"steps": [{"type": "google_search_call", "id": "s1", "signature": "U2ln"}]}
+
+
 def test_what_stands_beside_text_and_thinking_stays_with_them():
     image = {"type": "image", "uri": "https://x"}
     result = read(
@@ -314,6 +337,17 @@ def test_more_steps_than_there_may_be_end_the_stream():
     many = b"".join(start(n, "model_output") for n in range(4))
     assert read(created(), many, limits={"max_parts": 3}).error.which == "parts"
     assert read(created(), many, delta(9, "text", text="a"), limits={"max_parts": 4}).error.which == "parts"
+
+
+def test_events_without_names_are_told_by_their_type():
+    lines = [line + b"\n\n" for line in INTERACTIONS["text"].split(b"\n") if line.startswith(b"data: ")]
+    assert decoded(b"".join(lines), protocol=PROTOCOL)[1].message == read(INTERACTIONS["text"]).message
+
+
+def test_a_body_of_another_kind_is_an_error_also_where_nobody_said_so():
+    decoder = InteractionsDecoder(limits=DEFAULT_LIMITS, options=NO_OPTIONS)
+    decoder.close("other", complete=True)
+    assert decoder.output.error.kind == "not_event_stream"
 
 
 def test_tags_of_thinking_are_split_on_request():

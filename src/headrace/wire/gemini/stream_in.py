@@ -89,7 +89,7 @@ class GeminiDecoder:
         """Take an event that is one more piece of the part at hand; returns whether it was."""
         events = self._events
         candidate = events.candidates.get(0)
-        if candidate is None or candidate.run is None or not candidate.is_open or not events.has_head or self.output.is_holding:
+        if candidate is None or candidate.run is None or not candidate.is_open or self.output.is_holding:
             return False
         try:
             event = decode_event(data)
@@ -97,6 +97,8 @@ class GeminiDecoder:
             self._tries -= 1
             return False
         found = event.candidates
+        if not events.has_head and (event.model_version or event.response_id):
+            return False
         if len(found) != 1 or found[0].index != 0 or len(found[0].content.parts) != 1:
             return False
         part: FastPart = found[0].content.parts[0]
