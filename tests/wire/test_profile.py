@@ -57,3 +57,18 @@ def test_a_message_is_its_own_providers_or_nobodys():
     assert profile.is_own(None)
     assert not profile.is_own("other")
     assert not DEFAULT.is_own("other")
+
+
+class TestByModel:
+    PROFILE = Profile(seed_field="s", by_model={"old-.*": {"seed_field": "o", "efforts": {"high": {}}}, ".*": {"max_tool_name": 9}})
+
+    def test_the_first_pattern_that_matches_the_whole_name_counts(self):
+        assert (self.PROFILE.for_model("old-1").seed_field, self.PROFILE.for_model("old-1").max_tool_name) == ("o", 64)
+        assert (self.PROFILE.for_model("an old-1").seed_field, self.PROFILE.for_model("an old-1").max_tool_name) == ("s", 9)
+
+    def test_without_a_match_nothing_differs(self):
+        assert DEFAULT.for_model("m") is DEFAULT
+
+    def test_a_switch_that_is_none_is_named(self):
+        with pytest.raises(ConfigError, match="no switch 'nonsense'"):
+            Profile(by_model={"m": {"nonsense": 1}}).for_model("m")
