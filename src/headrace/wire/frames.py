@@ -100,6 +100,29 @@ class NamedBatch(Batch, frozen=True, gc=False):
         return frames
 
 
+class UnevenBatch(Batch, frozen=True, gc=False):
+    """A run of events that stand in envelopes of any size.
+
+    Attributes:
+        arounds: for each event the bytes of the body that it has beside its data.
+    """
+
+    arounds: list[int] = []
+
+    def offset_of(self, n: int, *, known: int = 0, at: int | None = None) -> int:
+        """Return where event `n` begins, given that event `known` begins `at` (by default: the first, where the batch does)."""
+        return super().offset_of(n, known=known, at=at) - (n - known) * self.around + sum(self.arounds[known:n])
+
+    def frames(self) -> list[Frame]:
+        """Return each event as a frame, in one pass."""
+        frames: list[Frame] = []
+        offset = self.offset
+        for data, around in zip(self.datas, self.arounds, strict=True):
+            frames.append(Frame(data, offset))
+            offset += len(data) + around
+        return frames
+
+
 class NumberedBatch(Batch, frozen=True, gc=False):
     """A run of events that are a number, the name `result`, a comment with the status 200 and the data; only for decoders that ask for it.
 

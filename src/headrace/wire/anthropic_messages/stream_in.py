@@ -15,7 +15,7 @@ from headrace.messages.deltas import TextDelta
 from headrace.wire.anthropic_messages.event_in import EventReader
 from headrace.wire.anthropic_messages.fast import NAME, REFUSED, FastEvent, FastText, decode_event
 from headrace.wire.decoder import Output
-from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch
+from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch, UnevenBatch
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
@@ -51,17 +51,18 @@ class MessagesDecoder:
             if isinstance(frame, Frame):
                 self._one(frame, chunks)
             elif isinstance(frame, NamedBatch):
-                self._batch(frame, frame.names, AROUND_NAMED, chunks)
+                self._batch(frame, frame.names, itertools.repeat(AROUND_NAMED), chunks)
             else:
-                self._batch(frame, itertools.repeat(b""), frame.around, chunks)
+                arounds = frame.arounds if isinstance(frame, UnevenBatch) else itertools.repeat(frame.around)
+                self._batch(frame, itertools.repeat(b""), arounds, chunks)
         return chunks
 
-    def _batch(self, batch: Batch, names: Iterable[bytes], around: int, chunks: list[AssistantMessageChunk]) -> None:
+    def _batch(self, batch: Batch, names: Iterable[bytes], arounds: Iterable[int], chunks: list[AssistantMessageChunk]) -> None:
         """Take a run of plain events: each the short way if it can go it, else the general way."""
         offset = batch.offset
         pieces, index, key = None, -1, -1
         append = chunks.append
-        for name, data in zip(names, batch.datas, strict=False):
+        for name, data, around in zip(names, batch.datas, arounds, strict=False):
             event = self._delta(name, data) if self._tries > 0 else None
             if event is None:
                 self._one(Frame(data, offset, name.decode("utf-8", "replace") or None), chunks)

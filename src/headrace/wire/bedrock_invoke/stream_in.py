@@ -20,13 +20,14 @@ from headrace.errors import UsageError
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import FinishDelta, MetadataDelta, StreamError, UsageDelta
 from headrace.messages.usage import COUNTS, Usage
+from headrace.wire.anthropic_messages.stream_in import MessagesDecoder
 from headrace.wire.aws_frames import AwsBatch
 from headrace.wire.bedrock_converse.error_in import exception_in
 from headrace.wire.bedrock_converse.payload import decoded_base64, usage_in
 from headrace.wire.bedrock_invoke.completion_in import CompletionDecoder
 from headrace.wire.bedrock_invoke.dialects import as_chat, dialect_of, says_nothing
 from headrace.wire.decoder import Output, WireDecoder
-from headrace.wire.frames import Batch, Frame
+from headrace.wire.frames import Batch, Frame, UnevenBatch
 from headrace.wire.json_events import kept
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.stream_in import ChatDecoder
@@ -92,18 +93,29 @@ class InvokeDecoder:
     def _run(self, batch: AwsBatch, chunks: list[AssistantMessageChunk]) -> None:
         """Take a run of envelopes: what is plainly the stream's next event goes on at once."""
         offset, around = batch.offset, batch.around
+        run = UnevenBatch([], offset, arounds=[])
         for data in batch.datas:
+            size = len(data) + around
             try:
                 inside = _open(data).inside
             except _REFUSED:
                 inside = _MARK
             if not self._is_chosen or _MARK in inside or (self._is_chat and _STOP_REASON in inside):
+                self._pass(run, chunks)
                 self._one(Frame(data, offset, batch.event), chunks)
-            elif self.output.is_dead:
-                return
+                run = UnevenBatch([], offset + size, arounds=[])
             else:
-                chunks += self._inner.feed([Batch([inside], offset)])
-            offset += len(data) + around
+                run.datas.append(inside)
+                run.arounds.append(size - len(inside))
+            offset += size
+        self._pass(run, chunks)
+
+    def _pass(self, run: UnevenBatch, chunks: list[AssistantMessageChunk]) -> None:
+        """Hand a run on, in the form that its reader takes."""
+        if not run.datas or self.output.is_dead:
+            return
+        inner = self._inner
+        chunks += inner.feed([run] if isinstance(inner, MessagesDecoder) else list[Frame | Batch](run.frames()))
 
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
         if self.output.is_dead:
