@@ -9,7 +9,9 @@ import pytest
 
 from aws_bytes import aws_event, aws_exception, aws_frame, compact, invoke_chunk, invoke_chunks
 from bedrock_samples import ANTHROPIC, INVOKE, METRICS
-from headrace.decoding import decode_stream
+from headrace.decoding import StreamDecoder, decode_stream
+from headrace.messages.deltas import ToolCallFragment
+from headrace.wire.frames import UnevenBatch
 
 TRACE = {"amazon-bedrock-trace": {"guardrail": {}}}
 INTERVENED = {"amazon-bedrock-guardrailAction": "INTERVENED"}
@@ -197,3 +199,17 @@ def test_a_broken_frame_is_an_invalid_event():
     body[-1] ^= 1
     result = decode(bytes(body))
     assert (result.error.kind, result.message.text) == ("invalid_event", "Hello.")
+
+
+def test_events_in_envelopes_know_their_places():
+    frames = [invoke_chunk(event, p="x" * n) for n, event in enumerate(ANTHROPIC)]
+    call = next(n for n, event in enumerate(ANTHROPIC) if event.get("index") == 1)
+    decoder = StreamDecoder(protocol="bedrock-invoke")
+    fragments = [d for chunk in decoder.feed(b"".join(frames)) for d in chunk.deltas if isinstance(d, ToolCallFragment)]
+    assert [(d.event, d.offset) for d in fragments] == [(n, sum(map(len, frames[:n]))) for n in (call, call + 1)]
+
+
+def test_a_run_of_envelopes_can_be_taken_apart():
+    run = UnevenBatch([b"ab", b"c"], 10, arounds=[5, 7])
+    assert [(frame.data, frame.offset) for frame in run.frames()] == [(b"ab", 10), (b"c", 17)]
+    assert (run.offset_of(1), run.offset_of(2), run.offset_of(2, known=1, at=17)) == (17, 25, 25)

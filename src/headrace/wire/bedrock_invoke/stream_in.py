@@ -94,19 +94,23 @@ class InvokeDecoder:
         """Take a run of envelopes: what is plainly the stream's next event goes on at once."""
         offset, around = batch.offset, batch.around
         run = UnevenBatch([], offset, arounds=[])
+        keep, keep_around = run.datas.append, run.arounds.append
+        is_chosen, is_chat = self._is_chosen, self._is_chat
         for data in batch.datas:
             size = len(data) + around
             try:
                 inside = _open(data).inside
             except _REFUSED:
                 inside = _MARK
-            if not self._is_chosen or _MARK in inside or (self._is_chat and _STOP_REASON in inside):
+            if not is_chosen or _MARK in inside or (is_chat and _STOP_REASON in inside):
                 self._pass(run, chunks)
                 self._one(Frame(data, offset, batch.event), chunks)
                 run = UnevenBatch([], offset + size, arounds=[])
+                keep, keep_around = run.datas.append, run.arounds.append
+                is_chosen, is_chat = self._is_chosen, self._is_chat
             else:
-                run.datas.append(inside)
-                run.arounds.append(size - len(inside))
+                keep(inside)
+                keep_around(size - len(inside))
             offset += size
         self._pass(run, chunks)
 
