@@ -316,6 +316,7 @@ def _model_fields(efforts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
     return {effort: {"additionalModelRequestFields": fields} for effort, fields in efforts.items()}
 
 
+_NOT_IN_CONVERSE: Final = ("n", "seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls")
 # What the wire's grammar demands of ids and names. A word for the effort is each family's own; most models refuse thinking without a signature.
 BEDROCK: Final = Profile(
     call_id_pattern=r"[a-zA-Z0-9_.:-]{1,64}",
@@ -329,12 +330,16 @@ BEDROCK: Final = Profile(
     supports_strict_tools=True,
     supports_images_in_results=True,
     output_formats=("json_schema",),
-    unsupported_settings=("n", "seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
+    unsupported_settings=_NOT_IN_CONVERSE,
     by_model={
         r".*anthropic\.claude-(?:3-7-|(?:opus|sonnet|haiku)-4-(?:[0-5]-)?\d{8}).*": {
             "efforts": _model_fields(_thinking_budgets(1024, 2048, 8192, 16384))
         },
-        r".*anthropic\.claude-(?!instant)[a-z]+-\d.*": {"efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}}))},
+        r".*anthropic\.claude-[a-z]+-4-6.*": {"efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}}))},
+        r".*anthropic\.claude-(?!instant)[a-z]+-\d.*": {
+            "unsupported_settings": (*_NOT_IN_CONVERSE, *_NO_SAMPLING),
+            "efforts": _model_fields(_adaptive_thinking({"thinking": {"type": "disabled"}})),
+        },
         r".*openai\.gpt-oss.*": {
             "efforts": _model_fields(
                 {"none": {"reasoning_effort": "low"}, **{e: {"reasoning_effort": e.replace("minimal", "low")} for e in _EFFORTS}}
