@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 
 from headrace._json import JSON
 from headrace.messages.deltas import CitationDelta, PartDataDelta, ReasoningDelta
+from headrace.messages.growing import Growing
 from headrace.wire.anthropic_messages.blocks import Block, Kind, kind_of, number_of
-from headrace.wire.anthropic_messages.fast import FastArguments, FastDelta, FastText
+from headrace.wire.anthropic_messages.fast import FastArguments, FastDelta, FastText, FastThinking
 from headrace.wire.anthropic_messages.kept_block_in import KeptBlockReader
 from headrace.wire.anthropic_messages.tool_block_in import ToolBlockReader
 from headrace.wire.decoder import Output
@@ -31,6 +32,13 @@ _DELTAS: Final[dict[str, tuple[str, Kind]]] = {
     "citations_delta": ("citation", "text"),
 }
 """For each type of a delta: the field that holds what it adds, and the kind of block that it opens where no start came."""
+
+_PARTS: Final[dict[type[FastDelta], tuple[Kind, str]]] = {
+    FastText: ("text", "text"),
+    FastThinking: ("thinking", "reasoning"),
+    FastArguments: ("call", "tool_call"),
+}
+"""For each piece of the short way: the kind of block that it goes on in, and the kind of part."""
 
 
 class BlockReader:
@@ -125,14 +133,16 @@ class BlockReader:
         else:
             self._text("reasoning", block, getattr(delta, "thinking", None))
 
-    def open_text(self, index: int) -> tuple[int, list[str] | None]:
-        """Return the key and the pieces of a text that goes on, or -1 and None if more must be asked before a piece can join it."""
+    def open_part(self, index: int, kind: type[FastDelta]) -> Growing | None:
+        """Return the part of a block that goes on, or None if more must be asked before a piece of this kind can join it."""
         block = self._by_index.get(index)
         choice = self._output.fold.choices.get(0)
-        if block is None or choice is None or block.kind != "text" or block.start_text or choice.has_finished:
-            return -1, None
-        part = choice.by_key.get(("text", block.key))
-        return (-1, None) if part is None else (block.key, part.pieces)
+        block_kind, part_kind = _PARTS[kind]
+        if block is None or choice is None or block.kind != block_kind or block.start_text or choice.has_finished:
+            return None
+        if block_kind == "call" and not block.has_input:
+            return None
+        return choice.by_key.get((part_kind, block.key))
 
     def stop(self, index: JSON) -> None:
         """Close a block."""

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
-from headrace.messages.deltas import TextDelta
+from headrace.messages.deltas import Delta, ReasoningDelta, TextDelta, ToolCallFragment
+from headrace.messages.growing import Growing
 from headrace.wire.anthropic_messages.event_in import EventReader
-from headrace.wire.anthropic_messages.fast import NAME, REFUSED, FastEvent, FastText, decode_event
+from headrace.wire.anthropic_messages.fast import NAME, REFUSED, FastArguments, FastDelta, FastEvent, FastText, FastThinking, decode_event
 from headrace.wire.decoder import Output
 from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch, UnevenBatch
 from headrace.wire.json_events import JsonEvents
@@ -59,32 +60,51 @@ class MessagesDecoder:
 
     def _batch(self, batch: Batch, names: Iterable[bytes], arounds: Iterable[int], chunks: list[AssistantMessageChunk]) -> None:
         """Take a run of plain events: each the short way if it can go it, else the general way."""
+        output, append = self.output, chunks.append
         offset = batch.offset
-        pieces, index, key = None, -1, -1
-        append = chunks.append
+        part, index = None, -1
+        kind: type[FastDelta] = FastText
         for name, data, around in zip(names, batch.datas, arounds, strict=False):
             event = self._delta(name, data) if self._tries > 0 else None
             if event is None:
                 self._one(Frame(data, offset, name.decode("utf-8", "replace") or None), chunks)
-                pieces = None
+                part = None
             else:
                 delta = event.delta
-                if type(delta) is not FastText:
+                if part is None or event.index != index or type(delta) is not kind:
+                    index, kind = event.index, type(delta)
+                    part = self._open_part(index, kind)
+                piece = self._piece(part, event, offset) if part is not None else None
+                if piece is None:
                     self._short(event, offset, chunks)
-                    pieces = None
+                    part = None
                 else:
-                    if pieces is None or event.index != index:
-                        index = event.index
-                        key, pieces = self._open_text(index)
-                    if pieces is None or not delta.text:
-                        self._short(event, offset, chunks)
-                    else:
-                        pieces.append(delta.text)
-                        append(make_assistant_chunk((TextDelta(delta.text, key),), 1, True))
-                        self.output.events += 1
-            if self._events.is_stopped or self._json.is_done or self.output.is_dead:
+                    append(make_assistant_chunk((piece,), 1, True))
+                    output.events += 1
+            if self._events.is_stopped or self._json.is_done or output.is_dead:
                 return
             offset += len(name) + len(data) + around
+
+    def _piece(self, part: Growing, event: FastEvent, offset: int) -> Delta | None:
+        """Let a piece join its part at once; None if it says nothing or more must be asked. The fold would do the same."""
+        delta = event.delta
+        if type(delta) is FastText:
+            text = delta.text
+            part.pieces.append(text)
+            return TextDelta(text, part.key) if text else None
+        if type(delta) is FastThinking:
+            thinking = delta.thinking
+            part.pieces.append(thinking)
+            return ReasoningDelta(thinking, part.key) if thinking else None
+        assert type(delta) is FastArguments
+        piece, body, at = delta.partial_json, part.own_call().body, self.output.events
+        size = body.size + len(piece)
+        if not piece or size > self.output.limits.max_argument_bytes:
+            return None
+        body.pieces.append(piece)
+        body.size = size
+        part.event, part.offset = at, offset
+        return ToolCallFragment(None, None, piece, event.index, None, part.key, 0, False, at, offset)
 
     def _delta(self, name: bytes, data: bytes) -> FastEvent | None:
         """Decode a delta of a block; None if it holds anything that needs thought."""
@@ -96,11 +116,11 @@ class MessagesDecoder:
             self._tries -= 1  # after some the stream is of another kind and stays on the general way
             return None
 
-    def _open_text(self, index: int) -> tuple[int, list[str] | None]:
-        """Return the key and the pieces of a text that goes on, if nothing more needs to be asked."""
+    def _open_part(self, index: int, kind: type[FastDelta]) -> Growing | None:
+        """Return the part that goes on, if nothing more needs to be asked before a piece of this kind can join it."""
         if self._events.has_finished or self.output.is_holding:
-            return -1, None
-        return self._events.blocks.open_text(index)
+            return None
+        return self._events.blocks.open_part(index, kind)
 
     def _short(self, event: FastEvent, offset: int, chunks: list[AssistantMessageChunk]) -> None:
         """Take a delta without looking at its fields again."""
