@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "headrace.errors": (
-        "APIError ArgumentsError AuthError ConfigError ConflictError ConnectFailedError ConnectionLostError ContextLengthError HeadraceError "
-        "InvalidEventError InvalidRequestError InvalidStructuredOutputError LimitError MissingExtraError ModelOutputError "
-        "NoStructuredOutputError NotFoundError OutputValidationError OverloadedError ProtocolError RateLimitError RefusalError "
-        "SchemaVersionError StateError StoreError StreamTimeoutError StreamTruncatedError ToolError TransportError UnknownToolError "
-        "UnsupportedError UsageError"
-    ),
-    "headrace.messages.parts": (
-        "JsonPart MediaPart OpaquePart Part ProviderItem ProviderToolPart ReasoningPart RefusalPart TextPart ToolCallPart ToolResultPart"
-    ),
+    "headrace.errors": "APIError ArgumentsError AuthError ConfigError ConflictError ConnectFailedError ConnectionLostError ContextLengthError HeadraceError InvalidEventError InvalidRequestError InvalidStructuredOutputError LimitError MissingExtraError ModelOutputError NoStructuredOutputError NotFoundError OutputValidationError OverloadedError ProtocolError RateLimitError RefusalError SchemaVersionError StateError StoreError StreamTimeoutError StreamTruncatedError ToolError TransportError UnknownToolError UnsupportedError UsageError",
+    "headrace.messages.parts": "JsonPart MediaPart OpaquePart Part ProviderItem ProviderToolPart ReasoningPart RefusalPart TextPart ToolCallPart ToolResultPart",
     "headrace.messages.message": "AssistantMessage Message SystemMessage Timing ToolMessage UserMessage",
     "headrace.messages.codec": "decode_document decode_message decode_messages encode_document encode_message encode_messages",
     "headrace.messages.chunk": "AssistantMessageChunk MessageChunk SystemMessageChunk ToolMessageChunk UserMessageChunk",
@@ -55,6 +47,10 @@ _HOMES = {
     "headrace.agent.agent": "Agent",
     "headrace.agent.run_result": "RunResult",
     "headrace.agent.session": "Session",
+    "headrace.models.pace": "RateLimits",
+    "headrace.models.breaker": "BreakerPolicy",
+    "headrace.providers.config": "Config",
+    "headrace.models.config_file": "load_config",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -126,10 +122,14 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
     from headrace.messages.value_merge import merge_values
     from headrace.messages.warning import Warning  # noqa: A004 - the field's word
     from headrace.models.answer import AttemptDiscarded
+    from headrace.models.breaker import BreakerPolicy
+    from headrace.models.config_file import load_config
     from headrace.models.fallback import FallbackModel
     from headrace.models.model import Model
+    from headrace.models.pace import RateLimits
     from headrace.models.script import Scripted
     from headrace.models.scripted import ScriptedModel
+    from headrace.providers.config import Config
     from headrace.tools.context import Context
     from headrace.tools.tool import Tool, tool
     from headrace.tools.toolset import Toolset, toolset
@@ -147,6 +147,8 @@ __all__ = [
     "AssistantMessageChunk",
     "AttemptDiscarded",
     "AuthError",
+    "BreakerPolicy",
+    "Config",
     "ConfigError",
     "ConflictError",
     "ConnectFailedError",
@@ -185,6 +187,7 @@ __all__ = [
     "ProviderItem",
     "ProviderToolPart",
     "RateLimitError",
+    "RateLimits",
     "ReasoningPart",
     "RecordTransport",
     "Recorded",
@@ -238,6 +241,7 @@ __all__ = [
     "encode_document",
     "encode_message",
     "encode_messages",
+    "load_config",
     "merge_values",
     "tool",
     "toolset",

@@ -18,9 +18,9 @@ from headrace.cli import replay as replaying
 from headrace.cli.chat import chat_command
 from headrace.cli.exits import guarded
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
-from headrace.cli.main import version
 from headrace.cli.run import run_command
 from headrace.cli.setup import DEFAULT_MODEL, MODEL_VARIABLE, Choices
+from headrace.cli.version import version
 from headrace.errors import UsageError
 from headrace.io.replay_server import Manner
 from headrace.models.local_weights import WEIGHTS

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from headrace.cli import merge
 from headrace.cli.exits import guarded
+from headrace.cli.version import version
 from headrace.errors import MissingExtraError
 
 _EXTRA = {"typer", "rich", "prompt_toolkit"}
@@ -24,11 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_encode(stream)
     return guarded(lambda: _dispatch(arguments))
-
-
-def version() -> str:
-    """Return the version of this package."""
-    return str(sys.modules["headrace"].__version__)
 
 
 def _dispatch(arguments: list[str]) -> int:
