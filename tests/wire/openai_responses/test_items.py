@@ -14,9 +14,19 @@ def opened(*forms):
 
 def test_an_item_is_found_by_its_place_whatever_its_id():
     items, (first, second) = opened((0, {"type": "message", "id": "a"}), (1, {"type": "message", "id": "b"}))
-    assert items.find(0, "b", "message") is first
+    assert items.find(0, "rotated", "message") is first
     assert items.find(1, "", "message") is second
     assert items.find(7, "a", "message") is None
+
+
+def test_an_id_that_belongs_to_another_place_says_that_the_place_is_wrong():
+    items, (first, second, thinking) = opened(
+        (0, {"type": "message", "id": "a"}), (1, {"type": "message", "id": "b"}), (2, {"type": "reasoning", "id": "r"})
+    )
+    assert items.find(0, "b", "message") is second
+    assert items.find(0, "r", "message") is first
+    assert items.find(0, "r", "reasoning") is thinking
+    assert opened((0, {"type": "message"}), (1, {"type": "message", "id": "b"}))[0].find(0, "b", "message").index == 0
 
 
 def test_without_a_place_the_id_tells_then_the_type():

@@ -487,6 +487,22 @@ def test_items_that_share_one_place_are_told_apart_by_their_ids():
     assert [part.text for part in got.parts_of(TextPart)] == ["one", "two"]
 
 
+def test_pieces_with_a_place_that_is_wrong_go_by_their_id():
+    body = [
+        started(),
+        added(0, "function_call", id="a", call_id="call_a", name="f", arguments=""),
+        added(1, "function_call", id="b", call_id="call_b", name="g", arguments=""),
+        pieces("function_call_arguments", 0, '{"x":1', item_id="a"),
+        pieces("function_call_arguments", 0, '{"y":2', item_id="b"),
+        pieces("function_call_arguments", 0, "}", item_id="a"),
+        pieces("function_call_arguments", 0, "}", item_id="b"),
+        ended(),
+    ]
+    assert [call.parsed for call in message_of(*body).tool_calls] == [{"x": 1}, {"y": 2}]
+    whole = b"".join(body)
+    assert decoded(whole, protocol="openai-responses") == decoded(whole, protocol="openai-responses", is_short_way_off=True)
+
+
 def test_an_announcement_that_comes_twice_opens_nothing_new():
     head = added(0, "function_call", id="a", call_id="c", name="f", arguments="")
     assert calls_of(started(), head, head, pieces("function_call_arguments", 0, "{}"), ended()) == [("c", "f", "{}", True)]

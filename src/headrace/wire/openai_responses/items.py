@@ -1,7 +1,7 @@
 """The output items of one response: which one an event means.
 
-The rule of this file: an item is known by its place (`output_index`), never by its id, since there are gateways that change every id in
-every event. Only where a server gives no place, or one place to several items, the id and the order of arrival have to tell.
+The rule of this file: an item is known by its place (`output_index`), never by its id alone, since there are gateways that change every id
+in every event. Only where a server gives no place, or one place to several items, the id and the order of arrival have to tell.
 """
 
 from __future__ import annotations
@@ -104,7 +104,12 @@ class Items:
         if index is None:
             return (self._by_id.get(identifier) if identifier else None) or self._last.get(kind)
         here = self._at.get(index, [])[-_MOST_AT_A_PLACE:]
-        return next((item for item in reversed(here) if item.id == identifier), here[-1] if here else None)
+        called = next((item for item in reversed(here) if item.id == identifier), None)
+        if called is not None or not here:
+            return called
+        # An id that is known elsewhere was not made up for this event: then the place is what is wrong.
+        known = self._by_id.get(identifier)
+        return known if known is not None and here[-1].id and known.type in (kind, here[-1].type) else here[-1]
 
     def shown(self, index: int | None, form: Mapping[str, Any], *, is_whole: bool) -> Item | None:
         """Return the item that a form shows again, or None if it is new.

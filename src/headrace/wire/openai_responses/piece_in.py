@@ -66,12 +66,13 @@ class PieceReader:
 
     def open_part(self, event: FastEvent) -> tuple[int, list[str] | None]:
         """Return the key of the part that a piece goes on with, or -1 if it begins one; and its pieces, where it is text."""
-        item = self.items.find(place_of(event.output_index), event.item_id or "", "")
-        if item is None:
+        kind, first = TEXTS.get(event.type, ("call", 0))
+        owner = {"call": "function_call", "reasoning": "reasoning"}.get(kind, "message")
+        item = self.items.find(place_of(event.output_index), event.item_id or "", owner)
+        if item is None or item.index != event.output_index:
             return -1, None
-        if event.type not in TEXTS:
+        if kind == "call":
             return (item.key if item.type == "function_call" and item.is_named else -1), None
-        kind, first = TEXTS[event.type]
         index = event.summary_index if event.type == "response.reasoning_summary_text.delta" else event.content_index
         slot = first + (place_of(index) or 0)
         end = CONTENT - 1 if kind == "reasoning" and not first else SLOTS - 1  # the last one holds whatever has no place of its own
