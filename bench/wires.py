@@ -272,6 +272,18 @@ def gemini(n: int) -> bytes:
     return b"".join(event(word) for _, word in words(n - 1)) + event(WORDS[(n - 1) % len(WORDS)], finishReason="STOP")
 
 
+def interactions(n: int) -> bytes:
+    """Write an Interactions stream."""
+    events: list[dict[str, Any]] = [
+        {"event_type": "interaction.created", "interaction": {"id": "i", "model": "m", "status": "in_progress"}},
+        {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
+    ]
+    events += [{"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": word}} for _, word in words(n)]
+    events.append({"event_type": "step.stop", "index": 0})
+    events.append({"event_type": "interaction.completed", "interaction": {"id": "i", "status": "completed", "usage": {"total_output_tokens": n}}})
+    return b"".join(sse(event, name=event["event_type"]) for event in events)
+
+
 def converse(n: int) -> bytes:
     """Write a Converse stream."""
     body = aws("messageStart", {"role": "assistant", "p": "abc"})
@@ -370,6 +382,7 @@ CASES: dict[str, tuple[Callable[[int], bytes], Callable[[bytes], tuple[str, int]
     "openai-responses": (responses, from_lines(Responses)),
     "anthropic-messages": (anthropic, from_lines(Anthropic)),
     "gemini": (gemini, from_lines(Gemini)),
+    "gemini-interactions": (interactions, from_lines(Interactions)),
     "bedrock-converse": (converse, from_aws(Converse)),
     "bedrock-invoke": (invoke, from_aws(Invoke)),
     "cohere-v2": (cohere, from_lines(Cohere)),

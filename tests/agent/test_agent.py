@@ -697,3 +697,40 @@ def test_instructions_may_be_a_message_and_the_agent_shows_what_it_is():
     assert agent._setup.instructions is words
     assert Agent(ScriptedModel(), instructions="")._setup.instructions is None
     assert repr(agent) == "Agent('scripted:model', tools=[add])"
+
+
+def wire_of(*sent):
+    return b"".join(b"event: " + event["type"].encode() + b"\ndata: " + json.dumps(event).encode() + b"\n\n" for event in sent)
+
+
+async def test_a_message_that_its_provider_begins_anew_voids_what_came_before_it():
+    def start(name):
+        return {"type": "message_start", "message": {"id": name, "role": "assistant", "model": "m", "content": [], "usage": {"input_tokens": 1}}}
+
+    def block(index, **fields):
+        return {"type": "content_block_start", "index": index, "content_block": fields}
+
+    def text(index, words):
+        return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": words}}
+
+    body = wire_of(
+        start("first"),
+        block(0, type="text", text=""),
+        text(0, "The first try"),
+        block(1, type="tool_use", id="t1", name="lookup", input={}),
+        start("second"),
+        block(0, type="text", text=""),
+        text(0, "The answer."),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
+        {"type": "message_stop"},
+    )
+    agent = Agent(ScriptedModel(body, protocol="anthropic-messages"))
+    async with agent.stream("Go.") as run:
+        seen = [event async for event in run]
+    assert run.result.message.text == "The answer."
+    assert not run.result.message.tool_calls
+    assert [event.type for event in seen].count("attempt_discarded") == 1
+    assert fold(seen) == run.result.messages
+    started = {event.call_key for event in seen if event.type == "tool_call_started"}
+    assert started == {event.call_key for event in seen if event.type == "tool_call_ended"}

@@ -24,6 +24,7 @@ from headrace.agent.session import Keep, SessionStore, kept
 from headrace.agent.tool_round import Ended, OnOutput, Output, Started, ToolRound
 from headrace.errors import APIError, HeadraceError, StateError, UsageError
 from headrace.messages.fields import Content, GenerateReason
+from headrace.messages.deltas import Restarted
 from headrace.messages.message import AssistantMessage, Message, SystemMessage, UserMessage
 from headrace.messages.parts import ToolResultPart
 from headrace.messages.request import Settings, ToolSpec
@@ -270,8 +271,16 @@ class Engine:
         self._ledger.at = self._setup.now()
         if isinstance(item, AttemptDiscarded):
             self._ledger.discard(item.attempt, item.reason, self._setup.new_id())
-        else:
-            self._ledger.blocks.feed(item.deltas)
+            return
+        deltas = item.deltas
+        for n, delta in enumerate(deltas):
+            if type(delta) is Restarted:  # the wire's own way to say that what came is void
+                self._ledger.blocks.feed(deltas[:n])
+                attempt = len(self._stream.attempts) + 1
+                self._ledger.discard(attempt, "the provider began the message anew", self._setup.new_id())
+                deltas = deltas[n + 1 :]
+                break
+        self._ledger.blocks.feed(deltas)
 
     async def _work(self) -> None:
         assert self._round is not None

@@ -34,8 +34,12 @@ class Framer(Protocol):
         exceeded: something was larger than the bound.
     """
 
-    kind: str
     exceeded: bool
+
+    @property
+    def kind(self) -> str:
+        """What the body turned out to be."""
+        ...
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
