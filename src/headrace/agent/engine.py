@@ -23,8 +23,8 @@ from headrace.agent.run_result import RunResult
 from headrace.agent.session import Keep, SessionStore, kept
 from headrace.agent.tool_round import Ended, OnOutput, Output, Started, ToolRound
 from headrace.errors import APIError, HeadraceError, StateError, UsageError
-from headrace.messages.fields import Content, GenerateReason
 from headrace.messages.deltas import Restarted
+from headrace.messages.fields import Content, GenerateReason
 from headrace.messages.message import AssistantMessage, Message, SystemMessage, UserMessage
 from headrace.messages.parts import ToolResultPart
 from headrace.messages.request import Settings, ToolSpec
