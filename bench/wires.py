@@ -280,7 +280,9 @@ def interactions(n: int) -> bytes:
     ]
     events += [{"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": word}} for _, word in words(n)]
     events.append({"event_type": "step.stop", "index": 0})
-    events.append({"event_type": "interaction.completed", "interaction": {"id": "i", "status": "completed", "usage": {"total_output_tokens": n}}})
+    events.append(
+        {"event_type": "interaction.completed", "interaction": {"id": "i", "status": "completed", "usage": {"total_output_tokens": n}}}
+    )
     return b"".join(sse(event, name=event["event_type"]) for event in events)
 
 

@@ -19,7 +19,9 @@ def recall(name: str) -> str:
 
 def model() -> ScriptedModel:
     """Make a model that looks a person up, answers, and then answers again."""
-    return ScriptedModel(AssistantMessage([ToolCallPart(id="c", name="recall", arguments={"name": "Ada"})]), "Ada likes mills.", "You asked about Ada.")
+    return ScriptedModel(
+        AssistantMessage([ToolCallPart(id="c", name="recall", arguments={"name": "Ada"})]), "Ada likes mills.", "You asked about Ada."
+    )
 
 
 async def main() -> None:

@@ -705,7 +705,10 @@ def wire_of(*sent):
 
 async def test_a_message_that_its_provider_begins_anew_voids_what_came_before_it():
     def start(name):
-        return {"type": "message_start", "message": {"id": name, "role": "assistant", "model": "m", "content": [], "usage": {"input_tokens": 1}}}
+        return {
+            "type": "message_start",
+            "message": {"id": name, "role": "assistant", "model": "m", "content": [], "usage": {"input_tokens": 1}},
+        }
 
     def block(index, **fields):
         return {"type": "content_block_start", "index": index, "content_block": fields}

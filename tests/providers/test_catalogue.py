@@ -5,7 +5,7 @@ import pytest
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import ReasoningPart, ToolCallPart
 from headrace.messages.request import Request, Settings, ToolSpec
-from headrace.providers.catalogue import BY_NAME, PROTOCOLS, PROVIDERS
+from headrace.providers.catalogue import BY_NAME, PROVIDERS
 from headrace.providers.resolve import normalise_base_url
 from headrace.wire.openai_chat.request_out import encode_request
 
