@@ -362,3 +362,11 @@ class TestEventsWithAStatus:
         assert isinstance(batch, NumberedBatch)
         assert (batch.numbers, batch.datas) == ([b"1", b"22"], [b"{}", b"xy"])
         assert batch.frames() == [Frame(b"{}", 5, "result", status=200), Frame(b"xy", 49, "result", status=200)]
+
+    @pytest.mark.parametrize("event", [NUMBERED, NAMED])
+    def test_runs_that_are_larger_than_an_event_may_be_are_cut_and_each_byte_is_matched_once(self, event):
+        whole = expanded(SSE(max_event_bytes=NO_LIMIT, has_names=True).feed(event * 2000))
+        bounded = SSE(max_event_bytes=len(event) * 10, has_names=True).feed(event * 2000)
+        assert expanded(bounded) == whole
+        assert len(bounded) < 300
+        assert all(isinstance(frame, Batch) for frame in bounded)

@@ -256,8 +256,8 @@ class SSE:
         runs, events = (_NUMBERED_RUN, _NUMBERED) if is_numbered else (_NAMED_RUN, _NAMED)
         at = 0
         while at < len(data) and not self.exceeded:
-            run = runs.match(data, at)
-            if run is not None and run.end() - at <= self._max:
+            run = runs.match(data, at, at + self._max)  # a run that is larger is cut, so that each byte is matched once
+            if run is not None:
                 end = run.end()
                 names, datas = map(list, zip(*events.findall(data, at, end), strict=True))
                 batch = NumberedBatch(datas, self._base, numbers=names) if is_numbered else NamedBatch(datas, self._base, names=names)
