@@ -84,7 +84,7 @@ class TestWrongUse:
             ({"provider": 5}, "provider"),
             ({"options": {"thinking": True}}, "options.thinking"),
             ({"options": {"think_tags": "yes"}}, "options.think_tags"),
-            ({"options": {"inline_tool_calls": True}}, "options.inline_tool_calls"),
+            ({"options": {"inline_tool_calls": ("nonsense",)}}, "options.inline_tool_calls"),
             ({"options": 5}, "options"),
             ({"content_type": b"x"}, "content_type"),
             ({"status": "200"}, "status"),
