@@ -1,7 +1,7 @@
 """Chat Completions, as a client: frames in, chunks out. The grammar and its dialects are the facts' section 1.
 
 The rule of this file: nearly all events take the short way (`fast.py`); the general way (`event_in.py`) reads everything. Here it is
-decided what a frame is (an event, a terminator, a fault) and how the stream has ended; nothing that a peer sends raises.
+decided which way an event goes and how the stream has ended; nothing that a peer sends raises.
 """
 
 # JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headrace._json import JSON, JSONError, Scanner, loads, loads_lenient
+from headrace._json import JSON
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
 from headrace.wire.decoder import Output
+from headrace.wire.event_data import EventData
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.event_in import EventReader
 from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastDelta, FastEvent, decode_event, decode_tail, head_of
 from headrace.wire.options import DecodeOptions
 
-_DONE: Final = b"[DONE]"
-_PINGS: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _HEAD_NAMES: Final = ("id", "object", "model", "created", "system_fingerprint", "service_tier")
 _FAST_TRIES: Final = 16
 _PLAIN_TYPES: Final = (None, "function", "")
@@ -39,8 +38,7 @@ class ChatDecoder:
         """Start before the first frame."""
         self.output = Output(limits, options)
         self._events = EventReader(self.output, provider)
-        self._is_done = False
-        self._is_answer = False
+        self._data = EventData(self.output)
         self._head: bytes | None = None
         self._head_fields: dict[str, Any] = {}
         self._tries = _FAST_TRIES
@@ -48,13 +46,13 @@ class ChatDecoder:
     @property
     def is_done(self) -> bool:
         """Whether `[DONE]` came: whatever follows is not read."""
-        return self._is_done
+        return self._data.is_done
 
     def feed(self, frames: list[Frame | Batch]) -> list[AssistantMessageChunk]:
         """Return what these frames added, a chunk an event."""
         chunks: list[AssistantMessageChunk] = []
         for frame in frames:
-            if self._is_done or self.output.is_dead:
+            if self._data.is_done or self.output.is_dead:
                 break
             if isinstance(frame, Batch):
                 self._batch(frame, chunks)
@@ -92,7 +90,7 @@ class ChatDecoder:
             if choice is None or not self._short(choice.delta, first + n, offset, chunks):
                 output.events = first + n
                 self._one(Frame(data, offset), chunks)
-            if self._is_done or output.is_dead:
+            if self._data.is_done or output.is_dead:
                 return
         output.events = first + len(batch.datas)
 
@@ -178,24 +176,7 @@ class ChatDecoder:
     # ------------------------------------------------------------------------------------------ the general way
 
     def _frame(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        is_error = frame.event is not None and frame.event.lower() == "error"
-        if data == _DONE:
-            self._is_done = True
-        elif data.startswith(b":"):
-            self.output.warn_once("comment_in_data")
-        elif data and (is_error or frame.event is None or frame.event.lower() not in _PINGS):
-            self._event(frame, data, is_error=is_error)
-        elif is_error and not frame.is_unterminated:
-            self._events.fail(None)
-
-    def _event(self, frame: Frame, data: bytes, *, is_error: bool) -> None:
-        try:
-            values = [self._parsed(data)]
-            self._is_answer = frame.is_body
-        except JSONError as error:
-            values = self._broken(frame, data, str(error), is_error=is_error)
-        for value in values:
+        for value, is_error in self._data.read(frame):
             for item in value if isinstance(value, list) else [value]:
                 self._item(item, is_error=is_error)
             self._learn(frame.data, value)
@@ -208,56 +189,6 @@ class ChatDecoder:
         elif item is not None:
             self.output.kill(StreamError("invalid_event", f"event {self.output.events} is JSON, but no object"))
 
-    def _parsed(self, data: bytes) -> JSON:
-        """Parse JSON; what had to be tolerated is said.
-
-        Raises:
-            JSONError: it is no JSON, whatever one tolerates.
-        """
-        try:
-            return loads(data)
-        except JSONError:
-            pass
-        try:
-            value, _ = loads_lenient(data)
-        except JSONError:
-            value, _ = loads_lenient(data, is_strict_about_controls=False)
-            self.output.warn_once("lenient_json", "control characters inside of a text")
-        if not _is_utf8(data):
-            self.output.warn_once("invalid_utf8")
-        return value
-
-    def _broken(self, frame: Frame, data: bytes, reason: str, *, is_error: bool) -> list[JSON]:
-        """Read data that is not JSON: events that were run together, an error in plain words, an event that the body's end cut off."""
-        may_be_cut = frame.is_unterminated or (frame.is_body and _is_cut(data))
-        apart = self._apart(data, may_be_cut=may_be_cut)
-        if apart is not None:
-            self.output.warn_once("unterminated_event", f"{len(apart)} events without a blank line between them")
-            return apart
-        if is_error:
-            self._events.fail(data.decode("utf-8", "replace"))
-        elif not may_be_cut:
-            what = "the body" if frame.is_body else f"event {self.output.events}"
-            self.output.kill(StreamError("invalid_event", f"{what} is not JSON: {reason}"))
-        return []
-
-    def _apart(self, data: bytes, *, may_be_cut: bool) -> list[JSON] | None:
-        """Parse each line as an event of its own; None if they are not. A last line `[DONE]` ends the stream; where it was cut, it may be anything."""
-        lines = [line for line in (line.strip() for line in data.split(b"\n")) if line]
-        is_done = lines[-1] == _DONE
-        while lines and lines[-1] == _DONE:
-            lines.pop()
-        values: list[JSON] = []
-        for n, line in enumerate(lines):
-            try:
-                values.append(self._parsed(line))
-            except JSONError:
-                if may_be_cut and not is_done and 0 < n == len(lines) - 1:
-                    break
-                return None
-        self._is_done = is_done
-        return values
-
     # ------------------------------------------------------------------------------------------ the end
 
     def close(self, body_kind: str, *, complete: bool) -> list[AssistantMessageChunk]:
@@ -269,7 +200,7 @@ class ChatDecoder:
         """
         output, events = self.output, self._events
         output.is_dead = False
-        is_terminated = self._is_done or (body_kind == "json" and self._is_answer and bool(events.open) and not events.has_delta)
+        is_terminated = self._data.is_done or (body_kind == "json" and self._data.is_answer and bool(events.open) and not events.has_delta)
         has_finished = bool(events.open) and not any(events.open.values())
         if output.error is None:
             output.error = self._end_error(is_over=is_terminated or (has_finished and complete))
@@ -282,22 +213,8 @@ class ChatDecoder:
         events = self._events
         if not events.has_event:
             return StreamError("stream_truncated", "the body ended before any event came", retryable=True)
-        if self._is_answer and not events.open:
+        if self._data.is_answer and not events.open:
             return StreamError("invalid_event", "the body is JSON, but neither an answer nor an error")
         if not is_over:
             return StreamError("stream_truncated", "the stream ended before it said that it was finished", retryable=True)
         return None
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_cut(data: bytes) -> bool:
-    scanner = Scanner()
-    scanner.scan(data.decode("utf-8", "replace"))
-    return scanner.depth > 0 or scanner.is_in_string
