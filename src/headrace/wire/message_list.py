@@ -100,9 +100,7 @@ class MessageList:
         return fragment
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
-        for note in notes:
-            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
-            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+        self.warnings += loss_warnings(index, notes)
 
     def joined(self) -> bytes:
         """Return the messages as a JSON list.
@@ -113,6 +111,15 @@ class MessageList:
         if not self.wire:
             raise UsageError("there is no message to send", argument="messages")
         return b"[" + b",".join(self.wire) + b"]"
+
+
+def loss_warnings(index: int, notes: Iterable[Note]) -> list[Warning]:
+    """Return the notes on a message as warnings that name its place in the history."""
+    warnings: list[Warning] = []
+    for note in notes:
+        place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
+        warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+    return warnings
 
 
 def speaker_notes(message: Message) -> list[Note]:

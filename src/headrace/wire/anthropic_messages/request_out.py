@@ -32,6 +32,7 @@ from headrace.wire.anthropic_messages.request_tools import tool_fields
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.history import PairedCall, Turn, pair
 from headrace.wire.http import EncodedRequest, join_headers
+from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_names import legal_tool_name
 from headrace.wire.openai_chat.request_results import NOT_RUN
 from headrace.wire.profile import DEFAULT, Profile
@@ -70,17 +71,12 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     container = _container(request.messages, profile)
     if container is not None:
         fields["container"] = dumps(container)
-    for key, value in request.settings.extra_body.items():
-        if value is None:
-            fields.pop(key, None)
-        else:
-            fields[key] = dumps(value)
+    lay_over(fields, request.settings.extra_body)
     if fields.get("messages") == b"[]":
         raise UsageError("there is no message to send", argument="messages")
-    body = b"{" + b",".join(dumps(key) + b":" + value for key, value in fields.items()) + b"}"
     accept = "text/event-stream" if request.is_streamed else "application/json"
     base = {"content-type": "application/json", "accept": accept, "anthropic-version": VERSION}
-    return EncodedRequest(PATH, body, join_headers(base, request.settings.extra_headers), tuple(warnings))
+    return EncodedRequest(PATH, body_of(fields), join_headers(base, request.settings.extra_headers), tuple(warnings))
 
 
 def _container(messages: tuple[Message, ...], profile: Profile) -> str | None:
@@ -198,9 +194,7 @@ class _Messages:
             self._wire.append((role, [blocks]))
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
-        for note in notes:
-            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
-            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+        self.warnings += loss_warnings(index, notes)
 
 
 def _message(role: str, blocks: list[bytes]) -> bytes:

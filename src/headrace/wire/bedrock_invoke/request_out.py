@@ -19,6 +19,7 @@ from headrace.wire.anthropic_messages.request_out import encode_request as encod
 from headrace.wire.bedrock_converse.request_out import EVENT_STREAM
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.http import EncodedRequest
+from headrace.wire.message_list import body_of
 from headrace.wire.profile import DEFAULT, Profile
 
 VERSION: Final = "bedrock-2023-05-31"
@@ -40,7 +41,6 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
         fields.setdefault("anthropic_beta", dumps(betas))
     if headers.get("accept") == _SSE:
         headers["accept"] = EVENT_STREAM
-    body = b"{" + b",".join(dumps(name) + b":" + value for name, value in fields.items()) + b"}"
     path = f"/model/{quote(request.model, safe='')}/{'invoke-with-response-stream' if request.is_streamed else 'invoke'}"
     kept = tuple((name, value) for name, value in headers.items() if name not in _HEADERS_LEFT_OUT)
-    return EncodedRequest(path, body, kept, messages.warnings)
+    return EncodedRequest(path, body_of(fields), kept, messages.warnings)

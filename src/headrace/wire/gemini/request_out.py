@@ -26,7 +26,7 @@ from headrace.wire.gemini.request_options import option_fields, tool_fields
 from headrace.wire.gemini.request_results import encode_result
 from headrace.wire.history import PairedCall, Turn, pair
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import body_of, lay_over
+from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_results import NOT_RUN
 from headrace.wire.profile import DEFAULT, Profile
 
@@ -139,6 +139,4 @@ class _Contents:
             self._wire.append((role, [parts]))
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
-        for note in notes:
-            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
-            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+        self.warnings += loss_warnings(index, notes)

@@ -21,6 +21,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.history import PairedCall, Turn, pair
 from headrace.wire.http import EncodedRequest, join_headers
+from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_messages import encode_message, encode_system
 from headrace.wire.openai_chat.request_options import option_fields
 from headrace.wire.openai_chat.request_results import NOT_RUN, encode_result
@@ -52,16 +53,11 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     fields: dict[str, bytes] = {"model": dumps(request.model), "messages": b"[" + b",".join(messages.wire) + b"]"}
     fields |= tool_fields(request, profile, messages.cache, warnings)
     fields |= _each(option_fields(request, profile, warnings))
-    for key, value in request.settings.extra_body.items():
-        if value is None:
-            fields.pop(key, None)
-        else:
-            fields[key] = dumps(value)
+    lay_over(fields, request.settings.extra_body)
     if fields.get("messages") == b"[]":
         raise UsageError("there is no message to send", argument="messages")
-    body = b"{" + b",".join(dumps(key) + b":" + value for key, value in fields.items()) + b"}"
     base = {"content-type": "application/json", "accept": "text/event-stream" if request.is_streamed else "application/json"}
-    return EncodedRequest(PATH, body, join_headers(base, request.settings.extra_headers), tuple(warnings))
+    return EncodedRequest(PATH, body_of(fields), join_headers(base, request.settings.extra_headers), tuple(warnings))
 
 
 def _each(fields: Mapping[str, JSON]) -> dict[str, bytes]:
@@ -140,6 +136,4 @@ class _Messages:
         self._is_after_tool = False
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
-        for note in notes:
-            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
-            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+        self.warnings += loss_warnings(index, notes)

@@ -25,7 +25,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.history import PairedCall, Turn, pair
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import NOT_RUN, body_of, lay_over
+from headrace.wire.message_list import NOT_RUN, body_of, lay_over, loss_warnings
 from headrace.wire.openai_responses.request_items import encode_message, kind_of
 from headrace.wire.openai_responses.request_results import encode_result
 from headrace.wire.openai_responses.request_tools import tool_fields
@@ -151,6 +151,4 @@ class _Items:
         return fragment
 
     def _warn(self, index: int, notes: Sequence[Note]) -> None:
-        for note in notes:
-            place = f"messages[{index}]" + ("" if note.part is None else f".parts[{note.part}]")
-            self.warnings.append(Warning("dropped_for_provider", part=note.part, detail=f"{place}: {note.text}"))
+        self.warnings += loss_warnings(index, notes)
