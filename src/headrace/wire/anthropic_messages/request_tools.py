@@ -1,7 +1,7 @@
 """Tools and the choice among them, as the Messages protocol has them.
 
-The rule of this file: a choice is never weakened. Where a server lacks a word for it, it is said in another way that means the same
-(no tools instead of `none`; only the one tool, required, instead of its name), or it is an error.
+The rule of this file: a choice is never weakened (`wire/tool_choice.py`); where no tool may be called, those that were called are declared
+for servers that ask for it.
 
 A tool whose `provider_data` has a `type` is one that the provider defines (`web_search_20250305`, say): it goes as its data stands.
 """
@@ -9,14 +9,15 @@ A tool whose `provider_data` has a `type` is one that the provider defines (`web
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from headrace._json import JSON, dumps
-from headrace.errors import UnsupportedError, UsageError
-from headrace.messages.request import NamedTool, Request, ToolSpec
+from headrace.errors import UnsupportedError
+from headrace.messages.request import Request, ToolSpec
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.profile import Profile
+from headrace.wire.tool_choice import ToolForm, choose_in_words, encode_tools
 
 
 def tool_fields(
@@ -35,17 +36,10 @@ def tool_fields(
         UsageError: the choice asks for a tool that is not among the tools.
         UnsupportedError: the server has no way to say the choice, or no tools of that kind.
     """
-    tools, choice = _choose(request, profile)
+    tools, choice = choose_in_words(request, profile, _FORM)
     if not tools:
         return _stand_ins(called) if profile.needs_declared_tools else {}
-    encoded: list[bytes] = []
-    for tool in tools:
-        fragment = cache.find(tool, profile, ("messages",))
-        if fragment is None:
-            fragment = cache.store(tool, profile, ("messages",), _encode_tool(tool, profile))
-        warnings += [Warning("dropped_for_provider", detail=note.text) for note in fragment.notes]
-        encoded.append(fragment.body)
-    fields = {"tools": b"[" + b",".join(encoded) + b"]"}
+    fields = {"tools": encode_tools(tools, profile, cache, warnings, _FORM)}
     if request.settings.parallel_tool_calls is False and (choice is None or choice["type"] != "none"):
         if "parallel_tool_calls" in profile.unsupported_settings:
             warnings.append(Warning("dropped_for_provider", detail="settings.parallel_tool_calls: this provider cannot be told"))
@@ -65,31 +59,8 @@ def _stand_ins(called: Sequence[str]) -> dict[str, bytes]:
     return {"tools": dumps(tools), "tool_choice": b'{"type":"none"}'}
 
 
-def _choose(request: Request, profile: Profile) -> tuple[tuple[ToolSpec, ...], dict[str, Any] | None]:
-    """Return the tools to declare and the choice to send; None sends none, which means `auto`."""
-    choice, tools, words = request.tool_choice, request.tools, profile.tool_choices
-    if isinstance(choice, NamedTool):
-        return _choose_named(choice, tools, profile)
-    if choice == "none":
-        return (tools, {"type": "none"}) if "none" in words else ((), None)
-    if choice == "required":
-        if not tools:
-            raise UsageError("tool_choice is 'required', but there are no tools", argument="tool_choice")
-        if "required" not in words:
-            raise UnsupportedError("this provider cannot be made to call a tool (tool_choice 'required')", argument="tool_choice")
-        return tools, {"type": "any"}
-    return tools, None
-
-
-def _choose_named(choice: NamedTool, tools: tuple[ToolSpec, ...], profile: Profile) -> tuple[tuple[ToolSpec, ...], dict[str, Any] | None]:
-    named = next((tool for tool in tools if tool.name == choice.name), None)
-    if named is None:
-        raise UsageError(f"tool_choice names the tool {choice.name!r}, which is not among the tools", argument="tool_choice")
-    if "named" in profile.tool_choices:
-        return tools, {"type": "tool", "name": named.name}
-    if "required" in profile.tool_choices:
-        return (named,), {"type": "any"}
-    raise UnsupportedError(f"this provider cannot be made to call the tool {choice.name!r}", argument="tool_choice")
+def _named(tool: ToolSpec) -> JSON:
+    return {"type": "tool", "name": tool.name}
 
 
 def _encode_tool(tool: ToolSpec, profile: Profile) -> Fragment:
@@ -122,3 +93,6 @@ def closed(schema: JSON) -> JSON:
     if isinstance(inner.get("properties"), dict) and inner.get("type", "object") == "object":
         inner.setdefault("additionalProperties", False)
     return inner
+
+
+_FORM: Final = ToolForm(key=("messages",), encode=_encode_tool, none={"type": "none"}, required={"type": "any"}, named=_named)

@@ -1,19 +1,19 @@
 """Tools and the choice among them, as Chat Completions has them.
 
-The rule of this file: a choice is never weakened. Where a server lacks a word for it, it is said in another way that
-means the same (no tools instead of `none`; only the one tool, required, instead of its name), or it is an error.
+The rule of this file: a choice is never weakened (`wire/tool_choice.py`), and a promise about arguments that a server does not give is said.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from headrace._json import dumps
-from headrace.errors import UnsupportedError, UsageError
-from headrace.messages.request import NamedTool, Request, ToolSpec
+from headrace._json import JSON, dumps
+from headrace.errors import UnsupportedError
+from headrace.messages.request import Request, ToolSpec
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.profile import Profile
+from headrace.wire.tool_choice import ToolForm, tool_members
 
 
 def tool_fields(request: Request, profile: Profile, cache: EncodingCache, warnings: list[Warning]) -> dict[str, bytes]:
@@ -23,54 +23,11 @@ def tool_fields(request: Request, profile: Profile, cache: EncodingCache, warnin
         UsageError: the choice asks for a tool that is not among the tools.
         UnsupportedError: the server has no way to say the choice, or no tools of that kind.
     """
-    tools, choice = _choose(request, profile)
-    if not tools:
-        return {}
-    encoded: list[bytes] = []
-    for tool in tools:
-        fragment = cache.find(tool, profile, ())
-        if fragment is None:
-            fragment = cache.store(tool, profile, (), _encode_tool(tool, profile))
-        warnings += [Warning("dropped_for_provider", detail=note.text) for note in fragment.notes]
-        encoded.append(fragment.body)
-    fields = {"tools": b"[" + b",".join(encoded) + b"]"}
-    if choice is not None:
-        fields["tool_choice"] = dumps(choice)
-    is_parallel = request.settings.parallel_tool_calls
-    if is_parallel is not None:
-        if "parallel_tool_calls" not in profile.unsupported_settings:
-            fields["parallel_tool_calls"] = dumps(is_parallel)
-        elif not is_parallel:
-            warnings.append(Warning("dropped_for_provider", detail="settings.parallel_tool_calls: this provider cannot be told"))
-    return fields
+    return tool_members(request, profile, cache, warnings, _FORM)
 
 
-def _choose(request: Request, profile: Profile) -> tuple[tuple[ToolSpec, ...], Any]:
-    """Return the tools to declare and the choice to send; None sends none, which means `auto`."""
-    choice, tools, words = request.tool_choice, request.tools, profile.tool_choices
-    if isinstance(choice, NamedTool):
-        return _choose_named(choice, tools, profile)
-    if choice == "none":
-        # With the tools still declared the server keeps its cache of them, and a model its idea of the calls before.
-        return (tools, "none") if "none" in words else ((), None)
-    if choice == "required":
-        if not tools:
-            raise UsageError("tool_choice is 'required', but there are no tools", argument="tool_choice")
-        if "required" not in words:
-            raise UnsupportedError("this provider cannot be made to call a tool (tool_choice 'required')", argument="tool_choice")
-        return tools, "required"
-    return tools, None
-
-
-def _choose_named(choice: NamedTool, tools: tuple[ToolSpec, ...], profile: Profile) -> tuple[tuple[ToolSpec, ...], Any]:
-    named = next((tool for tool in tools if tool.name == choice.name), None)
-    if named is None:
-        raise UsageError(f"tool_choice names the tool {choice.name!r}, which is not among the tools", argument="tool_choice")
-    if "named" in profile.tool_choices:
-        return tools, {"type": named.kind, named.kind: {"name": named.name}}
-    if "required" in profile.tool_choices:
-        return (named,), "required"
-    raise UnsupportedError(f"this provider cannot be made to call the tool {choice.name!r}", argument="tool_choice")
+def _named(tool: ToolSpec) -> JSON:
+    return {"type": tool.kind, tool.kind: {"name": tool.name}}
 
 
 def _encode_tool(tool: ToolSpec, profile: Profile) -> Fragment:
@@ -97,3 +54,6 @@ def _encode_tool(tool: ToolSpec, profile: Profile) -> Fragment:
 
 def _rest(tool: ToolSpec, own: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in tool.provider_data.items() if key not in own}
+
+
+_FORM: Final = ToolForm(key=(), encode=_encode_tool, none="none", required="required", named=_named)
