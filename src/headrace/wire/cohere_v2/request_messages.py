@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headrace._json import JSON, dumps, dumps_text
+from headrace._json import JSON, dumps
 from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.parts import (
     JsonPart,
@@ -28,10 +28,10 @@ from headrace.messages.parts import (
     ToolResultPart,
 )
 from headrace.wire.encoding_cache import Fragment, Note
+from headrace.wire.function_calls import call_item, foreign_reasoning_notes
 from headrace.wire.history import PairedCall
 from headrace.wire.message_list import speaker_notes
 from headrace.wire.openai_chat.request_content import Content, Left, media_item
-from headrace.wire.openai_chat.request_messages import arguments
 from headrace.wire.openai_chat.request_names import legal_tool_name
 from headrace.wire.openai_chat.request_results import ENDINGS
 from headrace.wire.profile import Profile
@@ -142,24 +142,10 @@ class _Assistant:
         if is_sent:
             self.content.add_item({"type": "thinking", "thinking": part.text})
         if not self.is_own:
-            if part.text and not is_sent:
-                self.notes.append(Note(n, f"reasoning of {self.message.provider}"))
-            elif part.signature is not None or part.encrypted is not None or part.details:
-                self.notes.append(Note(n, f"signed or encrypted reasoning of {self.message.provider}"))
+            self.notes += foreign_reasoning_notes(n, part, maker=self.message.provider, is_sent=is_sent)
 
     def _call(self, paired: PairedCall) -> dict[str, Any]:
-        call = paired.call
-        name = legal_tool_name(call.name, self.profile)
-        if name != call.name:
-            self.notes.append(Note(None, f"the tool name {call.name!r}, which the server would refuse; it goes as {name!r}"))
-        value = arguments(call, self.profile)
-        text = value if isinstance(value, str) else dumps_text(value)
-        item: dict[str, Any] = {"id": paired.wire_id, "type": "function", "function": {"name": name, "arguments": text}}
-        if call.provider_data and not self.is_own:
-            self.notes.append(Note(None, f"data of {self.message.provider} on a call: {', '.join(sorted(call.provider_data))}"))
-        elif self.profile.sends_provider_data:
-            item |= {key: value for key, value in call.provider_data.items() if key not in item}
-        return item
+        return call_item(paired, self.profile, self.notes, maker=self.message.provider, is_own=self.is_own)
 
 
 def encode_result(result: ToolResultPart, wire_id: str, call: ToolCallPart, profile: Profile) -> Fragment:

@@ -24,6 +24,7 @@ from headrace.messages.parts import (
     ToolResultPart,
 )
 from headrace.wire.encoding_cache import Fragment, Note
+from headrace.wire.function_calls import add_call_data, called_name, foreign_reasoning_notes
 from headrace.wire.history import PairedCall
 from headrace.wire.message_list import speaker_notes
 from headrace.wire.openai_chat.request_content import Content
@@ -96,10 +97,7 @@ class _Message:
         if is_sent and part.text:
             self.thinking.append(part.text)
         if not self.is_own:
-            if part.text and not is_sent:
-                self.notes.append(Note(n, f"reasoning of {self.provider}"))
-            elif part.signature is not None or part.encrypted is not None or part.details:
-                self.notes.append(Note(n, f"signed or encrypted reasoning of {self.provider}"))
+            self.notes += foreign_reasoning_notes(n, part, maker=self.provider, is_sent=is_sent)
 
     def encode(self, calls: Sequence[PairedCall]) -> Fragment:
         text = text_of(self.content)
@@ -116,16 +114,10 @@ class _Message:
         return Fragment(dumps(fields), tuple(self.notes))
 
     def _call(self, paired: PairedCall) -> dict[str, Any]:
-        call = paired.call
-        name = legal_tool_name(call.name, self.profile)
-        if name != call.name:
-            self.notes.append(Note(None, f"the tool name {call.name!r}, which the server would refuse; it goes as {name!r}"))
+        call, notes = paired.call, self.notes
+        name = called_name(call, self.profile, notes)
         item: dict[str, Any] = {"id": paired.wire_id, "function": {"name": name, "arguments": arguments_of(call)}}
-        if call.provider_data and not self.is_own:
-            self.notes.append(Note(None, f"data of {self.provider} on a call: {', '.join(sorted(call.provider_data))}"))
-        elif self.profile.sends_provider_data:
-            item |= {key: value for key, value in call.provider_data.items() if key not in item}
-        return item
+        return add_call_data(item, call, self.profile, notes, maker=self.provider, is_own=self.is_own)
 
 
 def arguments_of(call: ToolCallPart) -> dict[str, Any]:
