@@ -80,7 +80,7 @@ async def test_a_real_model_calls_a_real_tool_and_answers(program):
     assert done.code == 0, done.text + done.err
     assert "its prose" in done.text
     _, live = done.text.split("2  A real model", 1)
-    assert live.index("→ city_time") < live.index("← city_time In ") < live.index("The final message, as it is kept:")
+    assert live.index("→ ") < live.index("← ") < live.index("The final message, as it is kept:")
     assert "\x1b" not in done.text
 
 
