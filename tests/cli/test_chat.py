@@ -148,10 +148,7 @@ async def test_a_dumb_terminal_gets_no_escape_codes(on_terminal):
         terminal.type("Hi\r")
         await terminal.until("Plain.")
         await terminal.until(">")
-        terminal.type("\x03")
-        await terminal.until("Ctrl-C again")
-        await terminal.until(">")
-        terminal.type("\x04")
+        terminal.type("\x04")  # no Ctrl-C here: Python's own input() loses one that comes between its prompt and its read
         assert await terminal.ended() == 0
     assert "\x1b" not in terminal.raw
 
