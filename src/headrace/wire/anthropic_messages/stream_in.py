@@ -74,6 +74,12 @@ class MessagesDecoder:
                 if part is None or event.index != index or type(delta) is not kind:
                     index, kind = event.index, type(delta)
                     part = self._open_part(index, kind)
+                if part is not None and type(delta) is FastText and delta.text:  # the common case, inlined
+                    part.pieces.append(delta.text)
+                    append(make_assistant_chunk((TextDelta(delta.text, part.key),), 1, True))
+                    output.events += 1
+                    offset += len(name) + len(data) + around
+                    continue  # no piece ends the stream
                 piece = self._piece(part, event, offset) if part is not None else None
                 if piece is None:
                     self._short(event, offset, chunks)
