@@ -150,6 +150,11 @@ class StreamDecoder:
         """Whether nothing that still comes can change the message: the wire's terminator came, or the stream is broken beyond repair."""
         return self._is_over
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the stream is broken beyond repair: an event that is none, a limit that was passed."""
+        return self._decoder.output.is_dead
+
     def close(self, complete: bool = True) -> list[AssistantMessageChunk]:  # noqa: FBT001, FBT002 - the contract's signature
         """End the stream; returns the last chunks, of which the very last says how it ended.
 

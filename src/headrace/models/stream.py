@@ -166,7 +166,7 @@ class ModelStream(AnswerStream):
                                 attempt.chunks += len(chunks)
                                 for chunk in chunks:
                                     yield chunk
-                            if _is_over(decoder):
+                            if decoder.is_over:
                                 await _let_end(reads, decoder)
                                 break
                         rest = attempt.close(complete=True)
@@ -290,15 +290,9 @@ class ModelStream(AnswerStream):
         )
 
 
-def _is_over(decoder: StreamDecoder) -> bool:
-    """Whether nothing that still comes can change the message: its terminator came, or it is broken beyond repair."""
-    wire = decoder._decoder
-    return wire.output.is_dead or bool(getattr(wire, "_is_done", False))
-
-
 async def _let_end(reads: AsyncIterator[bytes], decoder: StreamDecoder) -> None:
     """Give a body that is whole a moment to end, so that its connection can be used again; what it still says is of no account."""
-    if decoder._decoder.output.is_dead:
+    if decoder.is_broken:
         return
     try:
         async with asyncio.timeout(_END_S):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headrace.wire.profile import DEFAULT, Profile
+from headrace.wire.profile import Profile
 
 _EFFORTS: Final[tuple[str, ...]] = ("minimal", "low", "medium", "high")
 
@@ -243,7 +243,6 @@ INTERACTIONS: Final = GOOGLE.replace(
     by_model={},
 )
 LMSTUDIO: Final = Profile(tool_choices=("auto", "none", "required"), unsupported_settings=("n",))
-PLAIN: Final = DEFAULT
 
 # ---------------------------------------------------------------------------------------------- the Messages protocol
 
