@@ -375,3 +375,21 @@ def test_streams_run_into_each_other_never_raise(body, complete):
     chunks, result = decoded(body, complete=complete)
     check_result(chunks, result)
     assert decoded(sliced(body, 33), complete=complete) == (chunks, result)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "last"),
+    [
+        ("openai-chat", b'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'),
+        (
+            "anthropic-messages",
+            b'event: message_start\ndata: {"type":"message_start","message":{}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+        ),
+    ],
+)
+def test_a_decoder_of_any_protocol_says_when_nothing_more_can_come(protocol, last):
+    decoder = StreamDecoder(protocol=protocol)
+    assert not decoder.is_over
+    decoder.feed(last)
+    assert decoder.is_over
+    assert not decoder.is_broken
