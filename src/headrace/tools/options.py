@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from headrace.errors import UsageError
 
 DEFAULT_MAX_OUTPUT_BYTES: Final = 1024 * 1024
-_FLAGS: Final = ("needs_approval", "external", "idempotent", "parallel")
+_FLAGS: Final = ("external", "idempotent", "parallel", "read_only", "edits")
+
+
+class Check(msgspec.Struct, frozen=True):
+    """What a tool's own check says of one call: a person must say yes, or nobody may. No rule and no mode clears it.
+
+    Attributes:
+        behavior: `ask` or `deny`.
+        reason: why, for the person or the model.
+    """
+
+    behavior: Literal["ask", "deny"]
+    reason: str = ""
+
+
+Arguments: TypeAlias = Mapping[str, Any]
 
 
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a tool is run.
 
     Attributes:
-        needs_approval: a person must say yes before each call.
+        needs_approval: a person must say yes before each call; a function of the arguments says it for each call.
         external: the caller runs it elsewhere and answers later; the function, if there is one, only gives the schema.
         idempotent: running a call twice does no harm.
         timeout_s: how long one try may take, in seconds; None leaves it to the agent, `math.inf` is no limit.
@@ -25,9 +40,15 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         max_output_bytes: how much text and JSON of its output is kept, in UTF-8 bytes; the rest is cut and said.
         retries: how many further tries after an exception or a timeout, at once; only for idempotent tools.
         strict: ask the provider to keep to the schema; None leaves it to the provider.
+        read_only: changes nothing; the mode `explore` runs no others.
+        edits: changes only what can be seen and undone (a file, a draft); the mode `accept_edits` runs it without asking.
+        check: looks at a call's arguments and returns a `Check`, which nothing clears, or None.
+        resource: what a call works on: calls on one resource keep their order, others run side by side. A text with the names of
+            arguments in braces (`file:{path}`), or a function of the arguments; None: nothing that others work on.
+        group: the group that it can be switched on and off with, or None.
     """
 
-    needs_approval: bool = False
+    needs_approval: bool | Callable[[Arguments], bool] = False
     external: bool = False
     idempotent: bool = False
     timeout_s: float | None = None
@@ -35,9 +56,21 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES
     retries: int = 0
     strict: bool | None = None
+    read_only: bool = False
+    edits: bool = False
+    check: Callable[[Arguments], Check | None] | None = None
+    resource: str | Callable[[Arguments], str | None] | None = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         """Check every option; the error names it."""
+        approval: object = self.needs_approval
+        _expect(isinstance(approval, bool) or callable(approval), "needs_approval", approval, "True, False or a function of the arguments")
+        _expect(self.check is None or callable(self.check), "check", self.check, "a function of the arguments, or None")
+        resource: object = self.resource
+        is_resource = resource is None or callable(resource) or (isinstance(resource, str) and resource != "")
+        _expect(is_resource, "resource", resource, "a text, a function of the arguments, or None")
+        _expect(self.group is None or (isinstance(self.group, str) and self.group != ""), "group", self.group, "a name, or None")
         for name in _FLAGS:
             _expect(isinstance(getattr(self, name), bool), name, getattr(self, name), "True or False")
         _expect(self.strict is None or isinstance(self.strict, bool), "strict", self.strict, "True, False or None")

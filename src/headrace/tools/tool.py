@@ -17,7 +17,7 @@ from headrace.errors import UsageError
 from headrace.messages.request import ToolSpec
 from headrace.tools import docstring
 from headrace.tools.context import Context
-from headrace.tools.options import DEFAULT_MAX_OUTPUT_BYTES, ToolOptions, changed
+from headrace.tools.options import DEFAULT_MAX_OUTPUT_BYTES, Check, ToolOptions, changed
 from headrace.tools.schema import Arguments, check_required
 from headrace.tools.signature import Function, annotation_of, docstring_of, is_context, is_method, name_of, parameters_of
 
@@ -235,7 +235,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    needs_approval: bool = False,
+    needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False,
     external: bool = False,
     idempotent: bool = False,
     timeout_s: float | None = None,
@@ -243,6 +243,11 @@ def tool(
     max_output_bytes: int = DEFAULT_MAX_OUTPUT_BYTES,
     retries: int = 0,
     strict: bool | None = None,
+    read_only: bool = False,
+    edits: bool = False,
+    check: Callable[[Mapping[str, Any]], Check | None] | None = None,
+    resource: str | Callable[[Mapping[str, Any]], str | None] | None = None,
+    group: str | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Any = None, /, *, name: str | None = None, description: str | None = None, **options: Any) -> Any:
     """Make a tool of a function: its name, its docstring, its signature, and the options of `ToolOptions`.

@@ -5,13 +5,8 @@ The rule of this file: the first byte that is no space decides, whatever the hea
 
 from __future__ import annotations
 
-from typing import Final
-
+from headrace.wire.beginning import BLANK, Beginning
 from headrace.wire.frames import SSE, Batch, Frame
-
-_BOM: Final = b"\xef\xbb\xbf"
-_BLANK: Final = b" \t\r\n"
-_SHOWN: Final = 200
 
 
 class Body:
@@ -22,74 +17,56 @@ class Body:
         exceeded: something was larger than `max_event_bytes`.
     """
 
-    __slots__ = ("_begin", "_blank", "_has_names", "_held", "_is_indented", "_max", "_sse", "exceeded", "kind")
+    __slots__ = ("_begin", "_blank", "_has_names", "_held", "_max", "_sse", "exceeded", "kind")
 
     def __init__(self, *, max_event_bytes: int, has_names: bool = False) -> None:
         """Start before the first byte; `has_names` as for `SSE`."""
         self._has_names = has_names
         self._max = max_event_bytes
+        self._begin = Beginning(max_event_bytes)
+        self._blank = 0
         self._sse: SSE | None = None
         self._held = bytearray()
-        self._blank = 0  # bytes at the beginning that are known to say nothing: a byte order mark, spaces, line ends
-        self._is_indented = False
-        self._begin = b""
         self.exceeded = False
         self.kind = "unknown"
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
+        begin = self._begin
+        begin.show(data)
+        if self.kind != "unknown":
+            return self._go_on(data)
+        if self.exceeded:
+            return []
+        text = begin.feed(data)
+        self.exceeded = begin.exceeded
+        return self.start(text, begin) if text else []
+
+    def start(self, text: bytes, begin: Beginning) -> list[Frame | Batch]:
+        """Return the frames of a body whose first bytes that say something are these; for framers that looked for them themselves."""
+        self.kind = {b"{": "json", b"[": "json", b"<": "other"}.get(text[:1], "events")
+        self._blank = begin.blank
+        if self.kind != "events":
+            return self._go_on(text)
+        self._sse = SSE(max_event_bytes=self._max, offset=begin.blank - begin.is_indented, has_names=self._has_names)
+        return self._go_on(b" " * begin.is_indented + text)
+
+    def _go_on(self, data: bytes) -> list[Frame | Batch]:
         sse = self._sse
-        if len(self._begin) < _SHOWN:
-            self._begin += data[: _SHOWN - len(self._begin)]
         if sse is not None:
             frames = sse.feed(data)
             self.exceeded = sse.exceeded
             return frames
-        if self.exceeded or self.kind == "other":
-            return []
-        if self.kind == "json":
-            return self._hold(data)
-        return self._sniff(b"".join((self._held, data)) if self._held else data)
+        if self.kind == "json" and not self.exceeded:
+            self._hold(data)
+        return []
 
-    def _feed_events(self, sse: SSE, data: bytes) -> list[Frame | Batch]:
-        frames = sse.feed(data)
-        self.exceeded = sse.exceeded
-        return frames
-
-    def _hold(self, data: bytes) -> list[Frame | Batch]:
+    def _hold(self, data: bytes) -> None:
         if len(self._held) + len(data) > self._max:
             self.exceeded = True
             self._held.clear()
         else:
             self._held += data
-        return []
-
-    def _sniff(self, head: bytes) -> list[Frame | Batch]:
-        """Look at the beginning of a body; `head` is what was held and could not be told yet, and what came now."""
-        self._held.clear()
-        if self._blank == 0 and len(head) < len(_BOM) and _BOM.startswith(head):
-            return self._hold(head)
-        mark = len(_BOM) if self._blank == 0 and head.startswith(_BOM) else 0
-        text = head[mark:].lstrip(_BLANK)
-        self._blank += len(head) - len(text)
-        self._indent(head[mark : len(head) - len(text)])
-        if self._blank > self._max:
-            self.exceeded = True
-            return []
-        if not text:
-            return []
-        self.kind = {b"{": "json", b"[": "json", b"<": "other"}.get(text[:1], "events")
-        if self.kind == "json":
-            return self._hold(text)
-        if self.kind == "other":
-            return []
-        self._sse = SSE(max_event_bytes=self._max, offset=self._blank - self._is_indented, has_names=self._has_names)
-        return self._feed_events(self._sse, b" " * self._is_indented + text)
-
-    def _indent(self, blank: bytes) -> None:
-        """Note whether the line at hand begins with spaces: the grammar knows no field that does."""
-        line_ends = blank.rstrip(b" \t")
-        self._is_indented = len(line_ends) < len(blank) or (self._is_indented and not line_ends)
 
     def close(self) -> list[Frame | Batch]:
         """Return what is left: an unfinished event, or the whole JSON body as one frame."""
@@ -99,12 +76,12 @@ class Body:
                 self.kind = "other"
             return frames
         if self.kind == "json" and not self.exceeded:
-            return [Frame(bytes(self._held).rstrip(_BLANK), self._blank, is_body=True)]
-        if self._held:
-            self.kind = "other"  # half a byte order mark
+            return [Frame(bytes(self._held).rstrip(BLANK), self._blank, is_body=True)]
+        if self._begin.is_cut:
+            self.kind = "other"
         return []
 
     @property
     def beginning(self) -> str:
         """The first bytes of the body, for an error message."""
-        return self._begin.decode("utf-8", "replace")
+        return self._begin.shown

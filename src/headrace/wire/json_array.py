@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from headrace.wire.beginning import BLANK, Beginning
 from headrace.wire.body import Body
 from headrace.wire.frames import Batch, Frame
 
-_BOM: Final = b"\xef\xbb\xbf"
-_BLANK: Final = b" \t\r\n"
 _OUTSIDE: Final = re.compile(rb'["\[\]{},]')
 _INSIDE: Final = re.compile(rb'["\\]')
 
@@ -29,66 +28,59 @@ class ArrayOrBody:
         exceeded: something was larger than `max_event_bytes`.
     """
 
-    __slots__ = ("_blank", "_body", "_head", "_items", "_max", "exceeded")
+    __slots__ = ("_begin", "_framer", "_max", "exceeded")
 
     def __init__(self, *, max_event_bytes: int) -> None:
         """Start before the first byte."""
         self._max = max_event_bytes
-        self._body = Body(max_event_bytes=max_event_bytes)
-        self._head = b""  # the beginning of a byte order mark
-        self._blank = 0  # bytes at the beginning that say nothing
-        self._items: _Elements | None = None
+        self._begin = Beginning(max_event_bytes)
+        self._framer: _Elements | Body | None = None
         self.exceeded = False
 
     @property
     def kind(self) -> str:
         """What the body turned out to be."""
-        return self._body.kind if self._items is None else "json"
+        if self._framer is None:
+            return "other" if self._begin.is_cut else "unknown"
+        return self._framer.kind
 
     @property
     def beginning(self) -> str:
         """The first bytes of the body, for an error message."""
-        return self._body.beginning
+        return self._begin.shown
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
+        self._begin.show(data)
+        framer = self._framer
+        if framer is not None:
+            return self._seen(framer, framer.feed(data))
         if self.exceeded:
             return []
-        if self._items is not None:
-            return self._elements(self._items, data)
-        if self._body.kind != "unknown":
-            return self._rest(data)
-        head = b"".join((self._head, data))
-        if self._blank == 0 and len(head) < len(_BOM) and _BOM.startswith(head):
-            self._head = head
-            return self._rest(data)
-        mark = len(_BOM) if self._blank == 0 and head.startswith(_BOM) else 0
-        text = head[mark:].lstrip(_BLANK)
-        self._head = b""
-        self._blank += len(head) - len(text)
-        if not text.startswith(b"["):
-            return self._rest(data)
-        self._items = _Elements(self._blank + 1, self._max)
-        return self._elements(self._items, text[1:])
+        text = self._begin.feed(data)
+        self.exceeded = self._begin.exceeded
+        return self._start(text) if text else []
 
-    def _rest(self, data: bytes) -> list[Frame | Batch]:
-        frames = self._body.feed(data)
-        self.exceeded = self._body.exceeded
-        return frames
+    def _start(self, text: bytes) -> list[Frame | Batch]:
+        if text.startswith(b"["):
+            items = self._framer = _Elements(self._begin.blank + 1, self._max)
+            return self._seen(items, items.feed(text[1:]))
+        body = self._framer = Body(max_event_bytes=self._max)
+        return self._seen(body, body.start(text, self._begin))
 
-    def _elements(self, items: _Elements, data: bytes) -> list[Frame | Batch]:
-        frames = items.feed(data)
-        self.exceeded = items.exceeded
+    def _seen(self, framer: _Elements | Body, frames: list[Frame | Batch]) -> list[Frame | Batch]:
+        self.exceeded = framer.exceeded
         return frames
 
     def close(self) -> list[Frame | Batch]:
         """Return what is left: an unfinished event, the whole JSON body, or an element that was cut off."""
-        return self._body.close() if self._items is None else self._items.close()
+        return [] if self._framer is None else self._framer.close()
 
 
 class _Elements:
     """Cuts the elements out of an array whose bracket was read."""
 
+    kind: Final = "json"
     __slots__ = ("_base", "_depth", "_held", "_is_after_escape", "_is_ended", "_is_in_string", "_max", "exceeded")
 
     def __init__(self, offset: int, max_bytes: int) -> None:
@@ -155,9 +147,9 @@ class _Elements:
             return
         element = b"".join((self._held, piece)) if self._held else piece
         self._held.clear()
-        text = element.lstrip(_BLANK)
+        text = element.lstrip(BLANK)
         if text:
-            frames.append(Frame(text.rstrip(_BLANK), self._base + len(element) - len(text)))
+            frames.append(Frame(text.rstrip(BLANK), self._base + len(element) - len(text)))
         self._base += len(element) + 1
 
     def _hold(self, piece: bytes) -> None:
@@ -173,7 +165,7 @@ class _Elements:
     def close(self) -> list[Frame | Batch]:
         if self.exceeded:
             return []
-        rest = bytes(self._held).strip(_BLANK)
+        rest = bytes(self._held).strip(BLANK)
         if not self._is_ended:
             return [Frame(rest, self._base, is_unterminated=True, is_body=True)]
         return [Frame(rest, self._base)] if rest else []

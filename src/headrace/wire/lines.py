@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from headrace._json import Scanner
+from headrace.wire.beginning import Beginning
 from headrace.wire.body import Body
 from headrace.wire.frames import Batch, Frame
 
-_SHOWN: Final = 200
-_BLANK: Final = b" \t\r\n"
 _LINE_FEED: Final = 1
 """Bytes of the body between two lines: the line feed; of a line that ends with CR LF the CR is data, which JSON takes for a space."""
 
@@ -90,84 +89,84 @@ class LineBody:
     What begins with `{` is lines of JSON, unless its first line leaves it open: then the whole body is one JSON value, printed over many
     lines, as errors often are. Everything else is what `Body` makes of it: one JSON value, events (a relay's), or neither.
 
+    The limit holds for the first line as for any other, before anything is made of it: past it the body's kind stays unknown.
+
     Attributes:
-        kind: `unknown` (nothing came yet), `lines`, `events`, `json` or `other`.
+        kind: `unknown` (nothing came yet, or no end of the first line), `lines`, `events`, `json` or `other`.
         exceeded: something was larger than `max_event_bytes`.
     """
 
-    __slots__ = ("_begin", "_blank", "_framer", "_held", "_max", "exceeded", "kind")
+    __slots__ = ("_begin", "_first", "_framer", "_max", "exceeded", "kind")
 
     def __init__(self, *, max_event_bytes: int) -> None:
         """Start before the first byte."""
         self._max = max_event_bytes
+        self._begin = Beginning(max_event_bytes)
         self._framer: Lines | Body | None = None
-        self._held = bytearray()
-        self._blank: int | None = None  # how many bytes stand before the `{` of a first line whose end has not come
-        self._begin = b""
+        self._first = bytearray()  # a first line that begins with `{` and whose end has not come
         self.exceeded = False
         self.kind = "unknown"
 
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
-        if len(self._begin) < _SHOWN:
-            self._begin += data[: _SHOWN - len(self._begin)]
+        self._begin.show(data)
+        if self._framer is not None:
+            return self._seen(self._framer, self._framer.feed(data))
         if self.exceeded:
             return []
-        if self._framer is not None:
-            return self._pass_on(self._framer, data)
-        self._held += data
-        says_more = b"\n" in data if self._blank is not None else bool(data.strip(_BLANK))
-        if says_more:
-            return self._sniff(is_end=False)
-        return self._wait()
+        if self._first:
+            return self._first_line(data)
+        text = self._begin.feed(data)
+        self.exceeded = self._begin.exceeded
+        if text.startswith(b"{"):
+            return self._first_line(text)
+        return self._as_body(text) if text else []
 
-    def _wait(self) -> list[Frame | Batch]:
-        """Nothing can be told yet."""
-        self.exceeded = len(self._held) - (self._blank or 0) > self._max
-        return []
+    def _first_line(self, data: bytes) -> list[Frame | Batch]:
+        """Wait for the end of the first line, which tells what the body is."""
+        end = data.find(b"\n")
+        size = len(self._first) + (end if end >= 0 else len(data))
+        if size > self._max:
+            self.exceeded = True
+            self._first.clear()
+            return []
+        self._first += data
+        if end < 0:
+            return []
+        return self._as_body(bytes(self._first)) if _is_open(self._first[:size]) else self._as_lines()
 
-    def _pass_on(self, framer: Lines | Body, data: bytes) -> list[Frame | Batch]:
-        frames = framer.feed(data)
-        self._look(framer)
-        return frames
+    def _as_body(self, text: bytes) -> list[Frame | Batch]:
+        self._first.clear()
+        body = self._framer = Body(max_event_bytes=self._max)
+        return self._seen(body, body.start(text, self._begin))
 
-    def _look(self, framer: Lines | Body) -> None:
+    def _as_lines(self) -> list[Frame | Batch]:
+        text = bytes(self._first)
+        self._first.clear()
+        lines = self._framer = Lines(max_event_bytes=self._max, offset=self._begin.blank)
+        return self._seen(lines, lines.feed(text))
+
+    def _seen(self, framer: Lines | Body, frames: list[Frame | Batch]) -> list[Frame | Batch]:
         self.exceeded = framer.exceeded
         self.kind = framer.kind if isinstance(framer, Body) else "lines"
-
-    def _sniff(self, *, is_end: bool) -> list[Frame | Batch]:
-        """Look at the first line, as soon as it is there; a first byte other than `{` tells at once."""
-        whole = bytes(self._held)
-        text = whole.lstrip(_BLANK)
-        is_object = text.startswith(b"{")
-        end = text.find(b"\n")
-        if is_object and end < 0 and not is_end:
-            self._blank = len(whole) - len(text)
-            return self._wait()
-        self._held.clear()
-        if is_object and not _is_open(text[: max(end, 0)]):
-            self._framer = Lines(max_event_bytes=self._max, offset=len(whole) - len(text))
-            return self._pass_on(self._framer, text)
-        self._framer = Body(max_event_bytes=self._max)
-        return self._pass_on(self._framer, whole)
+        return frames
 
     def close(self) -> list[Frame | Batch]:
         """Return what is left."""
-        if self.exceeded:
-            return []
-        frames = [] if self._framer is not None else self._sniff(is_end=True)
-        if self._framer is not None:  # it is, by now
-            frames += self._framer.close()
-            self._look(self._framer)
+        frames = self._as_lines() if self._first else []  # one line without an end is no value over many lines
+        if self._framer is not None:
+            frames += self._seen(self._framer, self._framer.close())
+        elif self._begin.is_cut:
+            self.kind = "other"
         return frames
 
     @property
     def beginning(self) -> str:
         """The first bytes of the body, for an error message."""
-        return self._begin.decode("utf-8", "replace")
+        return self._begin.shown
 
 
-def _is_open(line: bytes) -> bool:
+def _is_open(line: bytes | bytearray) -> bool:
     """Return whether a line ends inside of a JSON value, but not inside of a text, where a line of JSON cannot end."""
     scanner = Scanner()
     scanner.scan(line.decode("utf-8", "replace"))
