@@ -38,6 +38,7 @@ IMPURE_MODULES = {"anyio", "asyncio", "httpx2", "logging", "random", "socket", "
 EXTRA_MODULES = {
     *("typer", "rich", "prompt_toolkit", "xllamacpp"),
     *("starlette", "uvicorn", "ag_ui", "psycopg", "dbos", "mcp", "botocore", "opentelemetry"),
+    "genai_prices",
 }
 # What `import headrace` must not load (it needs msgspec alone), though every installation has it.
 LATE_MODULES = {"pydantic", "pydantic_core", "griffe"}
