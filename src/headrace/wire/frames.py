@@ -212,7 +212,7 @@ class SSE:
         if start:
             data = b"".join((held, data))
             held.clear()
-        if self._start < 0:
+        if self._start < 0 and self._status is None:
             return self._feed_events(data, start)
         end = self._end_of_event(data, start)
         frames = self._feed_lines(data[:end])
@@ -220,7 +220,7 @@ class SSE:
 
     @staticmethod
     def _end_of_event(data: bytes, start: int) -> int:
-        """Return where the event ends whose first lines have come: behind its blank line, or with the data."""
+        """Return where the event ends whose first lines (or the status that it gets) have come: behind its blank line, or with the data."""
         if data.startswith(b"\n"):
             return 1
         at = data.find(b"\n\n", max(0, start - 1))
