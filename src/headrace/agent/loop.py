@@ -16,7 +16,9 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 import msgspec
 
+from headrace.agent.limits import NO_LIMITS, Budget, Limits, Meter, Price
 from headrace.agent.results import error_result, not_runnable_result, unknown_tool_result
+from headrace.errors import UsageError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, ToolMessage, UserMessage
 from headrace.messages.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -31,16 +33,33 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tools: the names of the tools that are offered, in order.
         max_rounds: how many tool rounds may run; then comes one forced answer. None or 0: no limit.
-        max_tool_calls: how many tool calls may run in all; then comes one forced answer. None: no limit.
+        limits: what it may use beside rounds; when one of them is used up comes one forced answer as well.
+        price: what an answer cost; needed for a limit on cost.
         max_pauses: how often in a row an answer that paused is asked to go on.
         stop_on_denial: end the run when a person has denied every call of a round.
+        max_tool_calls: the same as `limits.tool_calls`, which wins where both are given.
+
+    Raises:
+        UsageError: there is a limit on cost, but no price.
     """
 
     tools: tuple[str, ...] = ()
     max_rounds: int | None = 25
-    max_tool_calls: int | None = None
+    limits: Limits = NO_LIMITS
+    price: Price | None = None
     max_pauses: int = 8
     stop_on_denial: bool = False
+    max_tool_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that cost can be known, and let both names of the limit on calls say the same."""
+        if self.limits.cost_usd is not None and self.price is None:
+            raise UsageError("limits.cost_usd needs a price: a function that says what an answer cost", argument="limits.cost_usd")
+        if self.limits.tool_calls is not None:
+            msgspec.structs.force_setattr(self, "max_tool_calls", self.limits.tool_calls)
+        elif self.max_tool_calls is not None:
+            limits = msgspec.structs.replace(self.limits, tool_calls=self.max_tool_calls)
+            msgspec.structs.force_setattr(self, "limits", limits)
 
 
 class CallModel(msgspec.Struct, frozen=True):
@@ -89,20 +108,21 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 Step: TypeAlias = CallModel | RunTools | AddReminder | Finish | Fail
-Budget: TypeAlias = Literal["rounds", "tool_calls"]
 _Verdict: TypeAlias = Literal["answer", "tools", "pause", "pauses", "empty", "still_empty", "length", "content_filter", "error", "forced", "interrupted"]  # fmt: skip
 
 
-def next_step(history: Iterable[Message], rules: Rules) -> Step:
+def next_step(history: Iterable[Message], rules: Rules, *, elapsed_s: float = 0.0) -> Step:
     """Return what comes next after the messages of a run.
 
     Args:
         history: the run's own messages, oldest first, its input included; what came before the run does not count.
         rules: what it may do.
+        elapsed_s: how long the run has worked, in seconds.
     """
     loop = Loop(rules)
     for message in history:
         loop.feed(message)
+    loop.elapsed_s = elapsed_s
     return loop.next
 
 
@@ -110,14 +130,14 @@ class Loop:
     """A run's progress: what counts for the next step, kept up to date at constant cost for each message.
 
     Attributes:
-        rounds: tool rounds so far.
-        tool_calls: calls so far.
+        used: what the run has used of its limits.
+        offered: the names of the tools that the model may call now; calls of others are refused. The driver may change it between rounds.
     """
 
     def __init__(self, rules: Rules) -> None:
         """Start before the first message."""
-        self.rounds = 0
-        self.tool_calls = 0
+        self.used = Meter(rules.limits, max_rounds=rules.max_rounds, price=rules.price)
+        self.offered: tuple[str, ...] = rules.tools
         self._rules = rules
         self._reminders = 0
         self._pauses = 0
@@ -125,17 +145,60 @@ class Loop:
         self._verdict: _Verdict = "answer"
         self._spent: Budget | None = None
         self._open: Counter[str] = Counter()
-        self._first_beyond = 0
+        self._beyond: tuple[str, ...] = ()
         self._is_denied = False
+
+    @property
+    def rounds(self) -> int:
+        """Tool rounds so far."""
+        return self.used.rounds
+
+    @property
+    def tool_calls(self) -> int:
+        """Calls so far."""
+        return self.used.tool_calls
 
     @property
     def spent(self) -> Budget | None:
         """The budget that is used up, or None; the next model call is then forced to answer."""
-        if self._rules.max_rounds and self.rounds >= self._rules.max_rounds:
-            return "rounds"
-        if self._rules.max_tool_calls is not None and self.tool_calls >= self._rules.max_tool_calls:
-            return "tool_calls"
-        return None
+        return self.used.spent
+
+    def limit_of(self, which: Budget) -> int | float | None:
+        """Return the number that a budget began with; None: no limit."""
+        return self.used.limit_of(which)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the run has worked, in seconds, as of now; the time that it waited for people is not in it.
+
+        The driver sets it before it asks for `next`, and not while an answer is on its way: an answer is judged by what was used up
+        when it was asked for. When a stored history is fed, it is set afterwards.
+        """
+        return self.used.elapsed_s
+
+    @elapsed_s.setter
+    def elapsed_s(self, elapsed_s: float) -> None:
+        self.used.elapsed_s = elapsed_s
+
+    @property
+    def time_left_s(self) -> float | None:
+        """How long the run may still work, in seconds; None without such a limit."""
+        return self.used.time_left_s
+
+    @property
+    def tools_spent(self) -> tuple[str, ...]:
+        """The tools of which the last answer was the first to ask for more than their limit: each is named once in a run."""
+        return self.used.tools_spent
+
+    @property
+    def used_up_tools(self) -> tuple[str, ...]:
+        """The tools of which no more calls may run; they need not be offered any longer."""
+        return self.used.used_up_tools
+
+    @property
+    def unpriced(self) -> set[str]:
+        """The models whose price was not known; their answers count as free."""
+        return self.used.unpriced
 
     @property
     def has_open_calls(self) -> bool:
@@ -155,7 +218,7 @@ class Loop:
     def judge(self, message: AssistantMessage) -> GenerateReason | None:
         """Return the `generate_reason` that the next answer gets: why it is returned, `tool_calls`, or None if the run just goes on."""
         verdict = self._judged(message)
-        return "tool_calls" if verdict == "tools" else self._reason(verdict, self.spent)
+        return "tool_calls" if verdict == "tools" else self._reason(verdict, self._forced_by(message))
 
     def feed(self, message: Message) -> None:
         """Take the next message."""
@@ -183,7 +246,7 @@ class Loop:
                     return Finish("all_denied")
                 return CallModel(is_forced=self.spent is not None)
             case "pause":
-                return CallModel()
+                return CallModel(is_forced=self.spent is not None)
             case "empty":
                 return AddReminder(EMPTY_RESPONSE, EMPTY_RESPONSE_TEXT)
             case "error":
@@ -200,7 +263,7 @@ class Loop:
     def _judged(self, message: AssistantMessage) -> _Verdict:
         if message.generate_reason in ("interrupted", "error"):  # the mark of an answer that broke off
             return "interrupted" if message.generate_reason == "interrupted" else "error"
-        if self.spent is not None:
+        if self._is_forced(message):
             return "forced"
         if message.finish_reason == "content_filter":
             return "content_filter"
@@ -215,6 +278,21 @@ class Loop:
         if any(_says_something(part) for part in message.parts):
             return "answer"
         return "still_empty" if self._reminders else "empty"
+
+    def _is_forced(self, message: AssistantMessage) -> bool:
+        # An answer that was judged when it came stays what it was: by now time has gone on, and the limits may be others.
+        reason = message.generate_reason
+        return self.spent is not None if reason is None else reason in ("max_rounds", "limit")
+
+    def _forced_by(self, message: AssistantMessage) -> Budget | None:
+        """Return the budget that forced an answer; None where only the answer's own mark tells that there was one."""
+        match message.generate_reason:
+            case None:
+                return self.spent
+            case "max_rounds":
+                return "rounds"
+            case _:
+                return None if self.spent == "rounds" else self.spent
 
     def _reason(self, verdict: _Verdict, spent: Budget | None) -> GenerateReason | None:
         match verdict:
@@ -232,17 +310,15 @@ class Loop:
                 assert_never(verdict)
 
     def _answer(self, message: AssistantMessage) -> None:
-        self._spent, self._verdict = self.spent, self._judged(message)
+        self._spent, self._verdict = self._forced_by(message), self._judged(message)
         self._last = message
+        self.used.add_answer(message)
         self._is_denied = False
         calls = message.tool_calls
         self._open = Counter(call.id for call in calls)
         self._pauses = self._pauses + 1 if self._verdict == "pause" else 0
         if self._verdict == "tools":
-            limit = self._rules.max_tool_calls
-            self._first_beyond = len(calls) if limit is None else limit - self.tool_calls
-            self.rounds += 1
-            self.tool_calls += len(calls)
+            self._beyond = self.used.add_round(calls)
 
     def _results(self, message: ToolMessage) -> None:
         self._open -= Counter(result.call_id for result in message.results)
@@ -264,14 +340,14 @@ class Loop:
     def _refusal(self, place: int, call: ToolCallPart) -> ToolResultPart | None:
         match self._verdict:
             case "tools":
-                if place >= self._first_beyond:
-                    return error_result(call, f"Not run: the limit of {self._rules.max_tool_calls} tool calls is reached.", state="not_run")
-                if call.name and call.name not in self._rules.tools:
-                    return unknown_tool_result(call, self._rules.tools)
+                beyond = self._beyond[place] or (self.used.reached("time") if self.used.is_late else "")
+                if beyond:
+                    return error_result(call, f"Not run: {beyond}.", state="not_run")
+                if call.name and call.name not in self.offered:
+                    return unknown_tool_result(call, self.offered)
                 return None if call.runnable else not_runnable_result(call)
             case "forced":
-                what = f"{self._rules.max_rounds} rounds" if self._spent == "rounds" else f"{self._rules.max_tool_calls} tool calls"
-                return error_result(call, f"Not run: the limit of {what} is reached.", state="not_run")
+                return error_result(call, f"Not run: {self.used.reached(self._spent)}.", state="not_run")
             case "content_filter":
                 return error_result(call, "Not run: the answer was filtered.", state="not_run")
             case "interrupted":
