@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from conformance_folder import find_conformance
+from headrace.wire.body import Body
+from memory import most_held
 
 SUPPORT = Path(__file__).parent / "support"
 
@@ -92,3 +94,29 @@ async def test_async_tests_and_fixtures_share_one_asyncio_loop(loop_of_the_fixtu
 
 def test_warnings_are_errors(request):
     assert request.config.getini("filterwarnings")[0] == "error"
+
+
+class TestHeldMemory:
+    def test_what_a_machine_of_the_house_keeps_counts(self):
+        body = Body(max_event_bytes=1 << 30)
+        body.feed(b"{")
+        assert 100_000 <= most_held(body.feed, b"x" * 10, times=10_000) < 150_000
+
+    def test_pieces_that_anyone_keeps_count(self):
+        kept = []
+        assert most_held(kept.append, b"x" * 1000, times=100) > 100_000
+
+    def test_what_goes_on_beside_it_does_not_count(self):
+        beside = []
+        assert most_held(lambda piece: beside.append(bytes(10_000)), b"x", times=100) < 10_000
+        assert len(beside) == 100
+
+    def test_what_was_let_go_counts_if_it_was_seen(self):
+        kept = []
+
+        def hoard_and_let_go(piece):
+            kept.append(piece)
+            if len(kept) == 90:
+                kept.clear()
+
+        assert 50_000 < most_held(hoard_and_let_go, b"x" * 1000, times=100) < 100_000
