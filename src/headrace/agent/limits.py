@@ -202,7 +202,7 @@ class Meter:
         """Count what an answer used."""
         self.tools_spent = ()
         if message.usage is not None:
-            self.tokens += message.usage.total_tokens
+            self.tokens += max(0, message.usage.total_tokens)  # a server may report nonsense; what is used does not come back
         if self._price is not None:
             cost = self._price(message)
             if cost is not None and math.isfinite(cost) and cost >= 0:
