@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from headrace.agent.limits import Limits
 from headrace.agent.loop import AddReminder, CallModel, Fail, Finish, Loop, Rules, RunTools, next_step
+from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import (
     JsonPart,
@@ -20,6 +26,7 @@ from headrace.messages.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from headrace.messages.usage import Usage
 from legal_history import problems
 
 RULES = Rules(tools=("add", "look"))
@@ -216,6 +223,170 @@ def test_calls_beyond_the_limit_are_not_run_and_the_model_must_answer():
     assert "3 tool calls" in next_step(forced, rules).calls[0].refusal.text
 
 
+# ---------------------------------------------------------------------------------------------- limits
+
+ASKS = answer(TextPart("let me see"), call("a"), finish="tool_calls", usage=Usage(input_tokens=60, output_tokens=40))
+ROUND = [ASKED, ASKS, results(("a", "success"))]
+LIMITED = [
+    (Rules(tools=("add",), max_rounds=1), "rounds", "max_rounds", "1 round", 0),
+    (Rules(tools=("add",), limits=Limits(tool_calls=1)), "tool_calls", "limit", "1 tool call", 0),
+    (Rules(tools=("add",), limits=Limits(tokens=100)), "tokens", "limit", "100 tokens", 0),
+    (Rules(tools=("add",), limits=Limits(cost_usd=0.25), price=lambda message: 0.25), "cost", "limit", "$0.25", 0),
+    (Rules(tools=("add",), limits=Limits(time_s=30)), "time", "limit", "30 seconds", 30),
+]
+BY_BUDGET = pytest.mark.parametrize("row", LIMITED, ids=[row[1] for row in LIMITED])
+
+
+@BY_BUDGET
+def test_when_a_budget_is_used_up_the_model_must_answer(row):
+    rules, which, _, _, elapsed_s = row
+    loop = Loop(rules)
+    for message in ROUND:
+        loop.feed(message)
+    loop.elapsed_s = elapsed_s
+    assert loop.spent == which
+    assert loop.limit_of(which) > 0
+    assert loop.next == next_step(ROUND, rules, elapsed_s=elapsed_s) == CallModel(is_forced=True)
+
+
+@BY_BUDGET
+@pytest.mark.parametrize("parts", [(), (TextPart("so far"),), (TextPart("x"), call("late"), call("later"))])
+def test_the_answer_that_a_budget_forced_ends_the_run_and_runs_nothing(row, parts):
+    rules, _, reason, words, elapsed_s = row
+    loop = Loop(rules)
+    for message in ROUND:
+        loop.feed(message)
+    loop.elapsed_s = elapsed_s
+    forced = answer(*parts)
+    assert loop.judge(forced) == reason
+    forced = forced.replace(generate_reason=reason)
+    loop.feed(forced)
+    assert loop.is_final
+    if loop.has_open_calls:
+        refused = [planned.refusal for planned in loop.next.calls]
+        assert {(one.state, one.text) for one in refused} == {("not_run", f"Not run: the limit of {words} is reached.")}
+        loop.feed(results(("late", "not_run"), ("later", "not_run")))
+    assert loop.next == Finish(reason)
+
+
+@pytest.mark.parametrize("row", [row for row in LIMITED if row[1] in ("tokens", "cost")], ids=["tokens", "cost"])
+def test_calls_whose_asking_used_the_tokens_or_the_money_up_still_run(row):
+    loop = Loop(row[0])
+    loop.feed(ASKED)
+    loop.feed(ASKS)
+    assert loop.spent == row[1]
+    assert [planned.refusal for planned in loop.next.calls] == [None]
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_an_answer_that_itself_uses_a_budget_up_is_not_changed_by_it(finish):
+    rules = Rules(limits=Limits(tokens=100))
+    done = answer(TextPart("done"), finish=finish, usage=Usage(output_tokens=500))
+    reason = "completed" if finish == "stop" else "length"
+    assert reason_of([ASKED, done], rules) == reason
+    assert next_step([ASKED, done], rules) == Finish(reason)
+
+
+@pytest.mark.parametrize("halting", [answer(TextPart("searching"), finish="pause"), answer()])
+def test_after_a_pause_or_an_empty_answer_that_used_a_budget_up_the_model_must_answer(halting):
+    loop = Loop(Rules(limits=Limits(tokens=1)))
+    loop.feed(ASKED)
+    loop.feed(halting.replace(usage=Usage(output_tokens=1)))
+    if isinstance(loop.next, AddReminder):
+        loop.feed(UserMessage(loop.next.text, origin="framework", reminder_kind=loop.next.kind))
+    assert loop.next == CallModel(is_forced=True)
+    assert loop.judge(answer(TextPart("done"))) == "limit"
+
+
+def test_when_the_time_is_up_calls_that_have_not_started_are_not_run():
+    loop = Loop(Rules(tools=("add",), limits=Limits(time_s=1.5)))
+    loop.feed(ASKED)
+    loop.feed(answer(call("a"), call("b"), finish="tool_calls"))
+    loop.elapsed_s = 1.0
+    assert [planned.refusal for planned in loop.next.calls] == [None, None]
+    assert loop.time_left_s == 0.5
+    loop.elapsed_s = 1.5
+    assert {planned.refusal.text for planned in loop.next.calls} == {"Not run: the limit of 1.5 seconds is reached."}
+    assert loop.time_left_s == 0
+    loop.feed(results(("a", "not_run"), ("b", "not_run")))
+    assert loop.next == CallModel(is_forced=True)
+
+
+def test_an_answer_is_judged_by_what_was_used_up_when_it_was_asked_for_also_later():
+    rules = Rules(tools=("add",), limits=Limits(time_s=10))
+    loop = Loop(rules)
+    loop.feed(ASKED)
+    assert loop.next == CallModel(is_forced=False)
+    asked = answer(call("a"), finish="tool_calls")
+    asked = asked.replace(generate_reason=loop.judge(asked))
+    loop.feed(asked)
+    loop.elapsed_s = 99
+    assert loop.next == next_step([ASKED, asked], rules, elapsed_s=99)
+    history = [ASKED, asked, results(("a", "success"))]
+    loop = Loop(rules)
+    loop.elapsed_s = 99
+    for message in history:
+        loop.feed(message)
+    assert loop.rounds == 1
+    assert loop.next == CallModel(is_forced=True)
+
+
+def test_a_forced_answer_that_was_stored_stays_one_whatever_the_limits_are_now():
+    stored = [ASKED, answer(call("a"), finish="tool_calls", generate_reason="limit")]
+    step = next_step(stored, RULES)
+    assert [(planned.refusal.state, planned.refusal.text) for planned in step.calls] == [("not_run", "Not run: a limit is reached.")]
+    assert next_step([*stored, results(("a", "not_run"))], RULES) == Finish("limit")
+    by_rounds = [ASKED, answer(call("a"), finish="tool_calls", generate_reason="max_rounds"), results(("a", "not_run"))]
+    assert next_step(by_rounds, Rules(max_rounds=9)) == Finish("max_rounds")
+    lowered = Rules(tools=("add",), max_rounds=1)
+    going_on = [*ROUND, answer(call("b"), finish="tool_calls", generate_reason="tool_calls")]
+    assert [planned.refusal for planned in next_step(going_on, lowered).calls] == [None]
+    assert next_step([*going_on, results(("b", "success"))], lowered) == CallModel(is_forced=True)
+
+
+def test_a_tool_beyond_its_limit_is_not_run_while_others_are_and_the_run_goes_on():
+    rules = Rules(tools=("add", "look"), limits=Limits(calls_per_tool={"look": 1}))
+    loop = Loop(rules)
+    loop.feed(ASKED)
+    loop.feed(answer(call("a", "look"), call("b", "add"), call("c", "look"), finish="tool_calls"))
+    assert [planned.refusal and planned.refusal.state for planned in loop.next.calls] == [None, None, "not_run"]
+    assert loop.next.calls[2].refusal.text == (
+        "Not run: the limit of 1 call of look is reached; answer with what you have or use other tools."
+    )
+    assert (loop.tools_spent, loop.used_up_tools, loop.spent) == (("look",), ("look",), None)
+    loop.feed(results(("a", "success"), ("b", "success"), ("c", "not_run")))
+    assert loop.next == CallModel(is_forced=False)
+    loop.offered = ("add",)  # it need not be offered any longer, and a call of it is told why all the same
+    loop.feed(answer(call("d", "look"), call("e", "nope"), finish="tool_calls"))
+    assert ["limit of 1 call" in planned.refusal.text for planned in loop.next.calls] == [True, False]
+    assert loop.next.calls[1].refusal.text == "There is no tool 'nope'. The tools are: add."
+    assert loop.tools_spent == ()
+
+
+def test_what_is_offered_may_change_between_rounds():
+    loop = Loop(RULES)
+    loop.feed(ASKED)
+    loop.offered = ("look", "new")
+    loop.feed(answer(call("a", "new"), call("b", "add"), finish="tool_calls"))
+    assert [planned.refusal and planned.refusal.text for planned in loop.next.calls] == [
+        None,
+        "There is no tool 'add'. The tools are: look, new.",
+    ]
+
+
+def test_a_limit_on_cost_needs_a_price():
+    with pytest.raises(UsageError, match="cost_usd") as caught:
+        Rules(limits=Limits(cost_usd=1))
+    assert caught.value.argument == "limits.cost_usd"
+
+
+def test_the_limit_on_calls_has_two_names():
+    assert Rules(max_tool_calls=3).limits == Limits(tool_calls=3)
+    assert Rules(max_tool_calls=3, limits=Limits(tokens=5)).limits == Limits(tool_calls=3, tokens=5)
+    assert Rules(limits=Limits(tool_calls=4)).max_tool_calls == 4
+    assert Rules(limits=Limits(tool_calls=4), max_tool_calls=3).max_tool_calls == 4
+
+
 def test_words_that_steer_lead_to_another_round_also_after_an_answer():
     assert next_step([ASKED, answer(TextPart("done")), UserMessage("and now?")], RULES) == CallModel()
 
@@ -236,7 +407,24 @@ def test_the_loop_says_whether_the_last_answer_ends_the_run():
 
 CALLS = st.lists(st.tuples(st.sampled_from(["add", "look", "nope", ""]), st.sampled_from(["{}", '{"a": 1}', "{", "[]", ""])), max_size=4)
 PARTS = st.lists(st.sampled_from([TextPart("x"), TextPart(" "), ReasoningPart("r"), RefusalPart("no"), JsonPart(1)]), max_size=3)
+USAGE = st.none() | st.builds(Usage, input_tokens=st.integers(0, 50), output_tokens=st.integers(0, 50))
 FINISH = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "pause", "error", "other", None])
+
+
+def price(message):
+    """A price that follows from the answer, and is sometimes not known."""
+    tokens = message.usage.total_tokens if message.usage else 0
+    return None if tokens % 7 == 3 else tokens / 100
+
+
+LIMITS = st.builds(
+    Limits,
+    tool_calls=st.sampled_from([None, None, 1, 5]),
+    calls_per_tool=st.dictionaries(st.sampled_from(["add", "look", "nope"]), st.integers(1, 3)),
+    tokens=st.sampled_from([None, None, 1, 150]),
+    cost_usd=st.sampled_from([None, None, 0.01, 1.5]),
+    time_s=st.sampled_from([None, None, 1.0, 6.0]),
+)
 
 
 class RandomRun(RuleBasedStateMachine):
@@ -244,14 +432,14 @@ class RandomRun(RuleBasedStateMachine):
 
     @initialize(
         rounds=st.sampled_from([None, 0, 1, 3]),
-        calls=st.sampled_from([None, 1, 5]),
+        limits=LIMITS,
         denial=st.booleans(),
     )
-    def begin(self, rounds, calls, denial):
-        self.rules = Rules(tools=("add", "look"), max_rounds=rounds, max_tool_calls=calls, stop_on_denial=denial, max_pauses=3)
+    def begin(self, rounds, limits, denial):
+        self.rules = Rules(tools=("add", "look"), max_rounds=rounds, limits=limits, price=price, stop_on_denial=denial, max_pauses=3)
         self.loop = Loop(self.rules)
         self.history = []
-        self.ran = 0
+        self.ran = Counter()
         self.made = 0
         self.forced = 0
         self.keep(UserMessage("go"))
@@ -264,14 +452,14 @@ class RandomRun(RuleBasedStateMachine):
         return isinstance(self.loop.next, kind)
 
     @precondition(lambda self: self.is_next(CallModel))
-    @rule(parts=PARTS, calls=CALLS, finish=FINISH)
-    def model_answers(self, parts, calls, finish):
+    @rule(parts=PARTS, calls=CALLS, finish=FINISH, usage=USAGE)
+    def model_answers(self, parts, calls, finish, usage):
         self.forced += self.loop.next.is_forced
         content = list(parts)
         for name, arguments in calls:
             self.made += 1
             content.append(ToolCallPart(id=f"c{self.made}", name=name, arguments=arguments))
-        message = AssistantMessage(content, finish_reason=finish)
+        message = AssistantMessage(content, finish_reason=finish, usage=usage)
         reason = self.loop.judge(message)
         assert (reason == "tool_calls") <= bool(calls)
         self.keep(message.replace(generate_reason=reason))
@@ -286,7 +474,7 @@ class RandomRun(RuleBasedStateMachine):
                 continue
             assert planned.call.runnable
             assert planned.call.name in self.rules.tools
-            self.ran += 1
+            self.ran[planned.call.name] += 1
             state = data.draw(st.sampled_from(["success", "error", "denied", "timed_out"]))
             outcomes.append(ToolResultPart(call_id=planned.call.id, parts="ok", state=state))
         self.keep(ToolMessage(outcomes))
@@ -297,6 +485,10 @@ class RandomRun(RuleBasedStateMachine):
         step = self.loop.next
         self.keep(UserMessage(step.text, origin="framework", reminder_kind=step.kind))
 
+    @rule(seconds=st.sampled_from([0.25, 1.0, 2.0]))
+    def time_goes_on(self, seconds):
+        self.loop.elapsed_s += seconds
+
     @precondition(lambda self: self.is_next(Finish | Fail))
     @rule()
     def steer_or_stop(self):
@@ -306,7 +498,7 @@ class RandomRun(RuleBasedStateMachine):
     @invariant()
     def the_history_alone_says_the_same(self):
         if hasattr(self, "history"):
-            assert next_step(self.history, self.rules) == self.loop.next
+            assert next_step(self.history, self.rules, elapsed_s=self.loop.elapsed_s) == self.loop.next
 
     @invariant()
     def whenever_no_tool_is_due_the_history_is_legal(self):
@@ -316,8 +508,9 @@ class RandomRun(RuleBasedStateMachine):
     @invariant()
     def the_limits_hold(self):
         if hasattr(self, "history"):
-            if self.rules.max_tool_calls is not None:
-                assert self.ran <= self.rules.max_tool_calls
+            limits = self.rules.limits
+            assert limits.tool_calls is None or self.ran.total() <= limits.tool_calls
+            assert all(self.ran[name] <= limit for name, limit in limits.calls_per_tool.items())
             if self.rules.max_rounds:
                 assert self.loop.rounds <= self.rules.max_rounds
             assert self.forced <= 1
@@ -325,3 +518,36 @@ class RandomRun(RuleBasedStateMachine):
 
 
 TestRandomRun = RandomRun.TestCase
+
+
+ASKING = st.lists(
+    st.tuples(st.lists(st.sampled_from(["add", "look", "nope"]), min_size=1, max_size=3), st.integers(1, 60)), min_size=1, max_size=6
+)
+
+
+@given(limits=LIMITS, rounds=st.sampled_from([None, 2]), asking=ASKING)
+def test_a_run_with_any_limit_ends_in_a_bounded_number_of_rounds(limits, rounds, asking):
+    """The model never stops calling tools; each answer has at least a token, costs at least a cent and takes at least a second."""
+    rules = Rules(tools=("add", "look"), max_rounds=rounds, limits=limits, price=lambda message: message.usage.total_tokens / 100)
+    bounds = [rounds, limits.tool_calls, limits.tokens, limits.cost_usd and limits.cost_usd * 100, limits.time_s]
+    bound = min((math.ceil(bound) for bound in bounds if bound is not None), default=None)
+    many = 20 if bound is None else bound + 1  # a limit of single tools bounds those alone
+    loop = Loop(rules)
+    loop.feed(ASKED)
+    reasons = []
+    while not isinstance(step := loop.next, Finish) and len(reasons) <= many:
+        if isinstance(step, RunTools):
+            loop.feed(ToolMessage([one.refusal or ToolResultPart(call_id=one.call.id, parts="ok") for one in step.calls]))
+            continue
+        names, tokens = asking[len(reasons) % len(asking)]
+        calls = (call(f"c{len(reasons)}_{n}", name) for n, name in enumerate(names))
+        asked = answer(*calls, finish="tool_calls", usage=Usage(output_tokens=tokens))
+        reasons.append(loop.judge(asked))
+        loop.feed(asked.replace(generate_reason=reasons[-1]))
+        loop.elapsed_s += 1
+    if bound is None:
+        assert reasons == ["tool_calls"] * (many + 1)
+    else:
+        assert loop.next == Finish(reasons[-1])
+        assert set(reasons[:-1]) == {"tool_calls"}
+        assert reasons[-1] in ("max_rounds", "limit")

@@ -347,7 +347,8 @@ class Loop:
                     return unknown_tool_result(call, self.offered)
                 return None if call.runnable else not_runnable_result(call)
             case "forced":
-                return error_result(call, f"Not run: {self.used.reached(self._spent)}.", state="not_run")
+                spent = self._spent or ("time" if self.used.is_late else None)  # time is the one that a history does not tell
+                return error_result(call, f"Not run: {self.used.reached(spent)}.", state="not_run")
             case "content_filter":
                 return error_result(call, "Not run: the answer was filtered.", state="not_run")
             case "interrupted":
