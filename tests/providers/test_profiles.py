@@ -92,3 +92,11 @@ def test_gemini_gets_the_tools_name_and_its_thought_signature():
 def test_how_much_to_think_is_said_in_the_vendors_words(profile, effort, members):
     sent = body(profile, UserMessage("u"), reasoning_effort=effort)
     assert {key: sent[key] for key in members} == members
+
+
+def test_who_refuses_a_form_of_the_answer_beside_tools_is_known():
+    assert not profiles.GROQ.supports_output_with_tools
+    assert not profiles.GOOGLE.for_model("gemini-2.5-flash").supports_output_with_tools
+    assert profiles.GOOGLE.for_model("gemini-3-flash-preview").supports_output_with_tools
+    assert profiles.GOOGLE.for_model("gemini-3.1-pro-preview").supports_output_with_tools
+    assert profiles.OPENAI.supports_output_with_tools

@@ -101,8 +101,10 @@ MINIMAX: Final = Profile(
 )
 SILICONFLOW: Final = Profile(reasoning_style="field", reasoning_when="tool_turns", efforts=_budgets(1024, 4096, 12288, 32768))
 XAI: Final = Profile(supports_strict_tools=True)
-# "property 'reasoning_content' is unsupported"; `reasoning` is refused by the models that do not think.
+# "property 'reasoning_content' is unsupported"; `reasoning` is refused by the models that do not think;
+# "json mode cannot be combined with tool/function calling".
 GROQ: Final = Profile(
+    supports_output_with_tools=False,
     sends_provider_data=False,
     supports_files=False,
     supports_audio=False,
@@ -143,8 +145,10 @@ OPENROUTER: Final = Profile(
     efforts={"none": {"reasoning": {"effort": "none"}}, **{effort: {"reasoning": {"effort": effort}} for effort in _EFFORTS}},
 )
 VERCEL: Final = Profile(reasoning_style="details", reasoning_field="reasoning", supports_strict_tools=True)
-# A tool message without the tool's name is "an invalid argument"; thought signatures travel in extra_content of a call.
+# A tool message without the tool's name is "an invalid argument"; thought signatures travel in extra_content of a call;
+# "Function calling with a response mime type: 'application/json' is unsupported", before the third generation.
 GEMINI: Final = Profile(
+    supports_output_with_tools=False,
     names_tool_results=True,
     supports_strict_tools=False,
     unsupported_settings=("seed", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "parallel_tool_calls"),
@@ -221,8 +225,13 @@ def _levels(off: str, minimal: str) -> dict[str, dict[str, Any]]:
 
 
 # "Function call is missing a thought_signature": from the third generation on, of the first call of each answer; the value here is the one
-# that Google names for calls which no such model made. Media in a result are theirs too, and levels of thinking instead of budgets.
-_GEMINI_3: Final[dict[str, Any]] = {"unsigned_call": "skip_thought_signature_validator", "supports_images_in_results": True}
+# that Google names for calls which no such model made. Media in a result are theirs too, levels of thinking instead of budgets, and schemas
+# beside tools: of others that is "Function calling with a response mime type: 'application/json' is unsupported".
+_GEMINI_3: Final[dict[str, Any]] = {
+    "unsigned_call": "skip_thought_signature_validator",
+    "supports_images_in_results": True,
+    "supports_output_with_tools": True,
+}
 GOOGLE: Final = Profile(
     reasoning_style="parts",
     takes_foreign_reasoning=False,
@@ -230,6 +239,7 @@ GOOGLE: Final = Profile(
     tool_name_pattern=r"[A-Za-z0-9_.:-]",
     supports_video=True,
     supports_file_urls=True,
+    supports_output_with_tools=False,
     unsupported_settings=("parallel_tool_calls",),
     by_model={
         r"(?:.*/)?gemini-(?:[3-9]|\d\d)[\d.]*-pro\b.*": {**_GEMINI_3, "efforts": _levels("low", "low")},

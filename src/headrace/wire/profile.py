@@ -73,6 +73,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         sends_all_as_media: where one service takes text and another media: whether the latter gets every request.
 
         output_formats: the forms of `response_format` that there are.
+        supports_output_with_tools: whether they may be asked for in a request that has tools.
         max_tokens_field, seed_field: the names of these settings.
         default_max_tokens: what a wire that insists on a bound sends where the caller names none.
         unsupported_settings: names of `Settings` fields that the server lacks.
@@ -123,6 +124,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sends_all_as_media: bool = False
 
     output_formats: tuple[OutputFormatWord, ...] = ("json_schema", "json_object")
+    supports_output_with_tools: bool = True
     max_tokens_field: str = "max_tokens"
     seed_field: str = "seed"
     default_max_tokens: int = 8192
