@@ -202,6 +202,16 @@ def test_a_command_with_a_path_is_matched_word_by_word(text):
     assert not allows("cat src/**", text)
 
 
+@pytest.mark.parametrize(
+    "host", ["evil.org#.good.org", "evil.org?.good.org", "evil.org\\.good.org", "evil.org/.good.org", "evil\u2100.good.org", "a@b.good.org"]
+)
+def test_a_wildcard_in_a_host_stays_in_the_host(host):
+    assert not allows("https://*.good.org/**", f"https://{host}/x")
+    assert not allows("https://**/x", f"https://{host}/x") or host == "evil.org/.good.org"
+    assert allows("https://*.good.org/**", "https://a-1.b.good.org/x?y=1#z")
+    assert allows("https://*:*/**", "https://a.good.org:8000/x")
+
+
 def test_further_words_do_not_climb_and_a_wildcard_word_is_one_word():
     assert not allows("./run.sh *", "./run.sh ../x")
     assert not allows("cp * src/a", 'cp "a src/a')

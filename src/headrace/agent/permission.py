@@ -11,8 +11,8 @@ The rule of this file: a decision beats another by its kind, never by the order 
 7. the mode decides: `default` asks if the tool `needs_approval` and allows all else; `accept_edits` allows tools with `edits`, the
    rest as `default`; `explore` as `default`; `dont_ask` denies whatever would be asked about.
 
-The mode `bypass` allows everything that deny rules and the check leave: ask rules and `needs_approval` do not count in it. When a `check` or a
-`needs_approval` raises, or answers with what is no answer, the call does not run without a person.
+The mode `bypass` allows everything that deny rules and the check leave: ask rules and `needs_approval` do not count in it. When a
+`check` or a `needs_approval` raises, or answers with what is no answer, the call does not run without a person.
 """
 
 from __future__ import annotations
@@ -114,45 +114,38 @@ def judge(permissions: Permissions, tool: Tool[..., Any], call: ToolCallPart) ->
     """
     arguments: Mapping[str, Any] = {"input": call.arguments} if call.parsed is None else call.parsed
     mode = permissions.mode
-    rules = [rule for rule in permissions.rules if rule.is_for(tool, arguments)]
-    for rule in rules:
-        if rule.behavior == "deny":
-            return Verdict("deny", _said("denied by rule", rule), is_final=True)
+    rules: dict[Behavior, Rule] = {rule.behavior: rule for rule in reversed(permissions.rules) if rule.is_for(tool, arguments)}
+    if "deny" in rules:
+        return Verdict("deny", _said("denied by rule", rules["deny"]), is_final=True)
     found = _checked(tool, arguments)
     if found is not None and found.behavior == "deny":
         return found
     if mode == "explore" and not tool.options.read_only:
-        reason = f"denied by the mode explore, which runs only tools that change nothing; {tool.name} may. A person can leave it for the mode default"
-        return Verdict("deny", reason, is_final=found is not None)
-    if found is not None:
-        return _asked(mode, found)
+        what = f"denied by the mode explore, which runs only tools that change nothing; {tool.name} may."
+        return Verdict("deny", f"{what} A person can leave it for the mode default", is_final=found is not None)
+    verdict = found or _unchecked(mode, rules, tool, arguments)
+    if mode != "dont_ask" or verdict.behavior != "ask":
+        return verdict
+    what = "denied by the mode dont_ask, since a person would have to say yes"
+    return Verdict("deny", f"{what}: {verdict.reason}", is_final=verdict.is_final)
+
+
+def _unchecked(mode: Mode, rules: Mapping[Behavior, Rule], tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Verdict:
+    """Judge what no deny rule and no check speaks about; `rules` holds the first ask rule and the first allow rule for the call."""
     if mode == "bypass":
         return Verdict("allow", "allowed by the mode bypass")
-    for behavior in ("ask", "allow"):
-        for rule in rules:
-            if rule.behavior == behavior == "ask":
-                return _asked(mode, Verdict("ask", _said("asked for by rule", rule)))
-            if rule.behavior == behavior == "allow":
-                return Verdict("allow", _said("allowed by rule", rule))
+    if "ask" in rules:
+        return Verdict("ask", _said("asked for by rule", rules["ask"]))
+    if "allow" in rules:
+        return Verdict("allow", _said("allowed by rule", rules["allow"]))
     if mode == "accept_edits" and tool.options.edits:
         return Verdict("allow", f"allowed by the mode accept_edits: {tool.name} only makes edits")
     wanted = _approval(tool, arguments)
-    if wanted is None:
-        return Verdict("allow", f"{tool.name} needs no approval")
-    return _asked(mode, Verdict("ask", wanted, suggest(tool, arguments) if mode != "dont_ask" else ()))
+    return Verdict("ask", wanted, suggest(tool, arguments)) if wanted else Verdict("allow", f"{tool.name} needs no approval")
 
 
 def _said(what: str, rule: Rule) -> str:
     return f"{what} `{rule}`" + (f" ({rule.source})" if rule.source else "")
-
-
-def _asked(mode: Mode, verdict: Verdict) -> Verdict:
-    """Return the ask as it is, or as the denial that the mode makes of it."""
-    if mode != "dont_ask":
-        return verdict
-    return Verdict(
-        "deny", f"denied by the mode dont_ask, since a person would have to say yes: {verdict.reason}", is_final=verdict.is_final
-    )
 
 
 def _checked(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Verdict | None:

@@ -19,6 +19,7 @@ _ANY_TEXT: Final = re.compile(f"{NARROW_TEXT}*")
 _ANY_SEGMENT: Final = compile_text([Token("*", is_wild=True)], NARROW_PATH, "[^/]")
 _DOTS: Final = re.compile(r"[.\s]+")
 _HIDDEN_GLOB: Final = re.compile(r"\..*[*?\[]", re.DOTALL)  # to some shells `.?` is `..`
+_HOST: Final = re.compile(r"[\w.-]+(?::\d+)?", re.ASCII)  # `evil.org#.good.org` is at evil.org
 _ENCODED: Final = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"[\\'\"{}]")
 _NAME: Final = re.compile(r"[\w.@+,=\- ]+")  # a segment that a `..` behind it surely takes back
@@ -65,8 +66,9 @@ def _path_narrowly(wanted: PathGlob, text: str) -> bool:
         return False
 
     def fits(matcher: Matcher, place: int) -> bool:
-        is_plain = not matcher.has_wildcard or _is_plain(given[place], is_first=place == 0)
-        return is_plain and _fits(matcher.narrow, given[place])
+        is_host = place == 1 and given[0].endswith(":")
+        is_plain = _HOST.fullmatch(given[1]) is not None if is_host else _is_plain(given[place], is_first=place == 0)
+        return (is_plain or not matcher.has_wildcard) and _fits(matcher.narrow, given[place])
 
     segments = wanted.segments
     if segments and segments[-1] is None:  # `src/**` is what lies in src, not src itself
