@@ -20,6 +20,10 @@ from headrace.agent.threads import DaemonThreads
 from headrace.errors import ToolError, UsageError
 from headrace.messages.parts import JsonPart, MediaPart, TextPart, ToolCallPart, ToolResultPart
 from headrace.tools.context import Context
+from headrace.tools.media import media_file
+from headrace.tools.notes import ForwardNote, ProgressNote
+from headrace.tools.output import Output
+from headrace.tools.suspend import Suspend
 from headrace.tools.tool import Tool, tool
 
 CONTEXT = Context(deps={"db": 1}, run_id="r", round=2, call_key="m1/0", call_id="c1", tool_name="f")
@@ -416,6 +420,10 @@ import asyncio, threading
 from headrace.agent.execution import run_tool
 from headrace.messages.parts import ToolCallPart
 from headrace.tools.context import Context
+from headrace.tools.media import media_file
+from headrace.tools.notes import ForwardNote, ProgressNote
+from headrace.tools.output import Output
+from headrace.tools.suspend import Suspend
 from headrace.tools.tool import tool
 @tool
 def hang() -> None:
@@ -577,6 +585,238 @@ class TestCancellation:
         go.set()
         assert asyncio.run(run(tool(name="f")(lambda: "next"), threads=threads)).text == "next"
         assert said == []
+
+
+class TestEditedArguments:
+    async def test_they_stand_in_for_the_calls_own_and_the_call_stays_as_it_is(self):
+        made = Tool.of(called(str))
+
+        @tool
+        def f(city: str, context: Context):
+            return f"{city} {context.call_id}"
+
+        call = ToolCallPart(id="c1", name="f", arguments={"city": "Bern"})
+        result = await run_tool(f, call, CONTEXT, arguments={"city": "Basel"})
+        assert (result.text, result.call_id, call.parsed) == ("Basel c1", "c1", {"city": "Bern"})
+        assert (await run_tool(made, call, CONTEXT, arguments={})).text == ""
+
+    async def test_they_are_checked_like_any_others(self):
+        def f(city: str): ...
+
+        call = ToolCallPart(id="c1", name="f", arguments={"city": "Bern"})
+        assert "- city: is required" in (await run_tool(Tool.of(f), call, CONTEXT, arguments={})).text
+
+    async def test_they_do_not_make_a_call_run_that_must_not(self):
+        ran = []
+        call = ToolCallPart(id="c1", name="f", arguments={}, runnable=False)
+        assert (await run_tool(Tool(name="f", function=lambda: ran.append(1)), call, CONTEXT, arguments={})).state == "error"
+        assert ran == []
+
+
+class TestSuspension:
+    @both(lambda: fail(Suspend(["somebody"], {"n": 1})))
+    async def test_it_leaves_as_itself(self, function):
+        with pytest.raises(Suspend) as caught:
+            await run(function, timeout_s=30)
+        assert (caught.value.pending, caught.value.state) == (("somebody",), {"n": 1})
+
+    async def test_from_generators_too_and_what_they_gave_out_was_shown(self):
+        def sync():
+            yield "asking"
+            raise Suspend
+
+        async def not_sync():
+            yield "asking"
+            raise Suspend
+
+        for function in (sync, not_sync):
+            shown = []
+            with pytest.raises(Suspend):
+                await run(function, on_output=shown.append)
+            assert shown == [TextPart("asking")]
+
+    async def test_it_is_never_tried_again(self):
+        ran = []
+
+        @tool(idempotent=True, retries=3)
+        def f():
+            ran.append(1)
+            raise Suspend
+
+        with pytest.raises(Suspend):
+            await run(f)
+        assert ran == [1]
+
+    async def test_a_call_that_goes_on_finds_its_state_and_the_answers(self):
+        def f(context: Context):
+            return context.resumption
+
+        made = Tool.of(f)
+        context = Context(deps=None, resumption={"n": 1})
+        assert (await run_tool(made, ToolCallPart(id="c1", name="f", arguments={}), context)).parts == (JsonPart({"n": 1}),)
+
+
+class TestNotes:
+    """Progress and forwarded events: in order with the output, from wherever the tool is."""
+
+    @staticmethod
+    def sync(context: Context):
+        context.progress("one", done=1, total=2)
+        yield "a"
+        context.forward("event")
+        context.progress("two", done=2, total=2)
+        yield "b"
+
+    @staticmethod
+    async def not_sync(context: Context):
+        for piece in TestNotes.sync(context):
+            yield piece
+
+    async def test_they_come_in_order_with_the_output_and_are_no_part_of_the_result(self):
+        for function in (self.sync, self.not_sync):
+            heard = []
+            result = await run(function, on_output=heard.append)
+            notes = ProgressNote("one", 1, 2), TextPart("a"), ForwardNote("event"), ProgressNote("two", 2, 2), TextPart("b")
+            assert heard == list(notes)
+            assert result.text == "ab"
+
+    async def test_outside_of_a_run_they_do_nothing(self):
+        assert (await run(self.sync)).text == "ab"
+        assert list(self.sync(CONTEXT)) == ["a", "b"]
+        assert CONTEXT.switch_groups(["a"]) == frozenset()
+
+    async def test_from_a_thread_that_never_pauses_only_the_newest_progress_is_heard_between_other_things(self):
+        heard, go = [], threading.Event()
+
+        def f(context: Context):
+            for n in range(1000):
+                context.progress(done=n)
+            context.forward("first")
+            for n in range(1000):
+                context.progress(done=n)
+            go.set()
+            return "done"
+
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(run(f, on_output=heard.append))
+        loop.call_soon(lambda: loop.call_soon(go.wait, 30))  # the loop is busy while the thread speaks
+        await task
+        forwarded = heard.index(ForwardNote("first"))
+        assert heard[forwarded - 1] == heard[-2] == ProgressNote(done=999)
+        assert heard[-1] == TextPart("done")
+        assert len(heard) < 100
+
+    async def test_they_come_live(self):
+        heard, go = asyncio.Queue(), threading.Event()
+
+        def f(context: Context):
+            context.progress("half")
+            go.wait(30)
+
+        task = asyncio.create_task(run(f, on_output=heard.put_nowait))
+        assert await heard.get() == ProgressNote("half")
+        go.set()
+        await task
+
+    async def test_from_a_thread_of_the_tools_own(self):
+        heard = []
+
+        async def f(context: Context):
+            await asyncio.to_thread(context.forward, "event")
+            return "a"
+
+        await run(f, on_output=heard.append)
+        assert heard == [ForwardNote("event"), TextPart("a")]
+
+    async def test_after_the_end_nothing_is_heard_any_more(self):
+        heard, kept = [], []
+
+        def f(context: Context):
+            kept.append(context)
+
+        await run(f, on_output=heard.append)
+        kept[0].progress("late")
+        await asyncio.to_thread(kept[0].forward, "late")
+        assert heard == []
+
+    async def test_a_loop_that_is_gone_is_harmless(self):
+        kept = []
+
+        def f(context: Context):
+            kept.append(context)
+
+        await asyncio.to_thread(lambda: asyncio.run(run(f, on_output=fail)))
+        kept[0].progress("late")
+
+    async def test_what_the_listener_raises_is_the_callers_own(self):
+        error = KeyError("bug")
+        for function in (self.sync, self.not_sync):
+            with pytest.raises(KeyError) as caught:
+                await run(function, on_output=lambda what: fail(error))
+            assert caught.value is error
+
+    async def test_wrong_progress_is_the_tools_own_mistake(self):
+        def f(context: Context):
+            context.progress(done=math.nan)
+
+        for options in ({}, {"on_output": lambda what: None}):
+            assert "progress.done is nan" in (await run(f, **options)).text
+
+    async def test_after_forwarded_events_there_is_no_other_try(self):
+        ran = []
+
+        @tool(idempotent=True, retries=3)
+        async def f(context: Context):
+            ran.append(1)
+            context.progress("trying")
+            if len(ran) > 1:
+                context.forward("event")
+            raise ValueError("no")
+
+        assert (await run(f, on_output=lambda what: None)).metadata["attempts"] == 2
+
+
+class TestMedia:
+    """Images and files as results."""
+
+    async def test_an_image_among_text_and_data(self):
+        for function in kinds(lambda: ["Here it is:", IMAGE, {"width": 3}]):
+            assert (await run(function)).parts == (TextPart("Here it is:"), IMAGE, JsonPart({"width": 3}))
+
+    async def test_an_image_as_a_piece_is_shown_live(self):
+        def f():
+            yield "drawing"
+            yield IMAGE
+            yield "done"
+
+        shown = []
+        result = await run(f, on_output=shown.append)
+        assert tuple(shown) == result.parts == (TextPart("drawing"), IMAGE, TextPart("done"))
+
+    async def test_a_file(self, tmp_path):
+        (tmp_path / "a.png").write_bytes(b"\x89PNG")
+        result = await run(called(lambda: media_file(tmp_path / "a.png")))
+        assert result.parts == (MediaPart(kind="image", data=b"\x89PNG", media_type="image/png", name="a.png"),)
+
+    async def test_a_dictionary_is_never_taken_for_media_and_a_path_is_its_text(self, tmp_path):
+        form = {"type": "media", "kind": "image", "url": "https://example.org/a.png"}
+        assert (await run(called(lambda: form))).parts == (JsonPart(form),)
+        assert (await run(called(lambda: tmp_path))).parts == (JsonPart(str(tmp_path)),)
+
+    async def test_an_open_file_is_refused_with_its_type(self, tmp_path):
+        def f():
+            with (tmp_path / "a.txt").open("wb") as file:
+                return file
+
+        result = await run(f)
+        assert (result.state, "a BufferedWriter has no JSON form" in result.text) == ("error", True)
+
+    async def test_media_over_the_bound_are_left_out_whole_and_the_text_stays(self, monkeypatch):
+        monkeypatch.setattr(Output.__init__, "__defaults__", (10,))
+        big = MediaPart(kind="image", data=b"x" * 11, media_type="image/png")
+        result = await run(called(lambda: ["a picture", big]))
+        assert result.parts == (TextPart("a picture"), TextPart("\n[cut here: 11 more bytes of output were left out]"))
+        assert (result.state, result.metadata) == ("success", {"kept_bytes": 9, "cut_bytes": 11})
 
 
 async def test_many_calls_at_once_stay_under_the_cap():
