@@ -94,9 +94,10 @@ def call(request_id, name, params):  # noqa: C901 - a table of tools
         error = {"code": -32602, "message": f"no, not with {os.environ.get('SECRET', 'that')}", "data": {"field": "x"}}
         send({"id": request_id, "error": error})
     elif name == "progress":
-        token = params["_meta"]["progressToken"]
-        send({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half"}})
-        text(request_id, "done")
+        token = params.get("_meta", {}).get("progressToken")
+        if token is not None:
+            send({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half"}})
+        text(request_id, "nobody asked" if token is None else "done")
     elif name == "log":
         data = f"look out, {os.environ.get('SECRET')}"
         send({"method": "notifications/message", "params": {"level": "warning", "data": data}})

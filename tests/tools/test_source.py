@@ -28,8 +28,12 @@ class Written:
 
 async def test_a_source_is_closed_when_the_block_ends_also_by_an_error():
     source: ToolSource = Written()
-    with pytest.raises(ZeroDivisionError):
+
+    async def use():
         async with opened(source) as tools:
             assert tools is source.toolset
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await use()
     assert source.done == ["open", "close"]

@@ -13,11 +13,13 @@ import pytest
 
 from headrace.agent.execution import run_tool
 from headrace.agent.mcp.server import MCPServer
-from headrace.errors import StateError, UsageError
+from headrace.errors import MissingExtraError, StateError, UsageError
 from headrace.messages.parts import JsonPart, TextPart, ToolCallPart
 from headrace.tools.context import Context
+from headrace.tools.notes import ProgressNote
 from headrace.tools.source import ToolSource, opened
 
+pytest.importorskip("mcp", reason="the extra is missing: pip install 'headrace[mcp]'")
 SERVER = str(Path(__file__).resolve().parents[2] / "support" / "mcp_bare_server.py")
 CONTEXT = Context(deps=None)
 
@@ -47,16 +49,6 @@ async def until(condition):
 
 async def pid_of(tools):
     return int((await call(tools, "pid")).text)
-
-
-class WithProgress:
-    """A context that hears of progress."""
-
-    def __init__(self):
-        self.heard = []
-
-    def progress(self, message, *, done=None, total=None):
-        self.heard.append((message, done, total))
 
 
 async def test_the_tools_of_a_server_are_listed_and_called():
@@ -150,12 +142,12 @@ async def test_a_call_that_the_server_refuses_tells_the_model_why_but_no_secret(
         assert (result.state, result.text) == ("error", 'no, not with ***: {"field":"x"}')
 
 
-async def test_progress_reaches_the_context_if_it_has_a_place_for_it():
+async def test_progress_reaches_whoever_watches_and_is_not_asked_for_otherwise():
     async with bare() as tools:
-        context = WithProgress()
-        assert (await call(tools, "progress", context=context)).text == "done"
-        await until(lambda: context.heard)
-        assert context.heard == [("half", 1.0, 2.0)]
+        heard = []
+        assert (await call(tools, "progress", on_output=heard.append)).text == "done"
+        assert heard == [ProgressNote("half", 1.0, 2.0), TextPart("done")]
+        assert (await call(tools, "progress")).text == "nobody asked"
 
 
 async def test_what_the_server_logs_is_logged_without_secrets(caplog):
@@ -318,6 +310,25 @@ async def test_it_can_be_opened_called_and_closed_in_different_tasks():
     assert not is_running(pid)
 
 
+async def test_a_process_that_does_not_want_to_leave_is_made_to():
+    async with bare("--stubborn") as tools:
+        pid = await pid_of(tools)
+    assert not is_running(pid)
+
+
+async def test_a_server_that_went_away_tells_its_last_words_when_it_does_not_come_back(tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVER} "$@"\n')
+    program.chmod(0o700)
+    server = MCPServer.stdio(str(program), name="bare")
+    async with server as tools:
+        pid = await pid_of(tools)
+        program.write_text("#!/bin/sh\necho the licence has run out >&2\nexit 1\n")
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: server.problem)
+        assert (await call(tools, "pid")).text.endswith("its last words: the licence has run out")
+
+
 async def test_calls_that_are_under_way_when_it_is_closed_end_as_errors(tmp_path):
     file = tmp_path / "count"
     server = bare(env={"COUNT_FILE": str(file)})
@@ -393,3 +404,9 @@ async def test_options_that_contradict_a_tool_are_wrong_use():
     with pytest.raises(UsageError, match="options of the tool 'env': retries=2"):
         await server.open()
     assert "closed" in repr(server)
+
+
+async def test_without_the_library_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(MissingExtraError, match=r"headrace\[mcp\]"):
+        await bare().open()

@@ -108,7 +108,7 @@ class Connection:
             raise
         if self.reason is not None:
             await asyncio.wait({self._task})
-            raise ConnectFailedError(self.reason)
+            raise ConnectFailedError(await self._with_last_words(self.reason))
 
     async def stop(self) -> None:
         """End the session and, if it is a process, the server; returns when both are gone."""
@@ -164,8 +164,6 @@ class Connection:
         data = cast("dict[str, Any]", error.data) if isinstance(error.data, dict) else {}
         if NOT_SENT in data:
             return LostError(reason, may_have_run=False)
-        if error.message == "Session terminated":  # 404: the server has forgotten the session, and did not look at the call
-            return LostError("it has forgotten the session", may_have_run=False)
         is_ours = self._stopping.is_set() or error.message == "Connection closed" or error.message.startswith("SSE stream")
         if UNSURE in data or (error.code == _CLOSED and is_ours):
             return LostError(self.reason or reason, may_have_run=mark.is_handed)
@@ -192,7 +190,7 @@ class Connection:
                 await self._serve()
         except Exception as error:  # noqa: BLE001 - a transport is a stranger's code; what it raises ends the connection
             is_known = self.reason not in (None, _ENDED)
-            self.reason = self.reason if is_known else await self._described(error)
+            self.reason = self.reason if is_known else self._described(error)
         finally:
             self._lost(_ENDED)
             self._settled.set()
@@ -234,7 +232,7 @@ class Connection:
             with anyio.fail_after(self._limit_s):
                 self.tools = await listed(client, self._name)
         except Exception as error:  # noqa: BLE001 - a server's answer is a stranger's
-            LOG.warning("the MCP server %s did not list its changed tools: %s", self._name, await self._described(error))
+            LOG.warning("the MCP server %s did not list its changed tools: %s", self._name, self._described(error))
             return
         self._on_tools()
 
@@ -246,12 +244,15 @@ class Connection:
         level = _LEVELS.get(str(params.level), logging.ERROR)
         LOG.log(level, "%s: %s", self._name, self._endpoint.redacted(str(params.data))[:_MAX_REASON_CHARS])
 
-    async def _described(self, error: BaseException) -> str:
-        """Say what went wrong, with what the server itself wrote last, without secrets."""
-        texts = [_told(one) for one in _leaves(error)]
-        words = await self._endpoint.last_words()
-        text = "; ".join(dict.fromkeys(texts))
-        return self._endpoint.redacted(f"{text}; its last words: {words}" if words else text)[:_MAX_REASON_CHARS]
+    def _described(self, error: BaseException) -> str:
+        """Say what went wrong, without secrets."""
+        texts = dict.fromkeys(_told(one) for one in _leaves(error))
+        return self._endpoint.redacted("; ".join(texts))[:_MAX_REASON_CHARS]
+
+    async def _with_last_words(self, reason: str) -> str:
+        """Add what the server itself wrote last, which often says it best."""
+        words = self._endpoint.redacted(await self._endpoint.last_words())
+        return f"{reason}; its last words: {words[-_MAX_REASON_CHARS:]}" if words else reason
 
 
 _ENDED: Final = "it ended the connection"

@@ -6,13 +6,14 @@ it; so a failure becomes a JSON-RPC error that says what happened, and whether t
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, Final, cast
 
 import httpx2
 
 NOT_SENT: Final = "headrace/not_sent"
-"""A key of the error's data: the request certainly did not reach the server."""
+"""A key of the error's data: the request certainly did not reach the server, or the server did not look at it."""
 UNSURE: Final = "headrace/unsure"
 """A key of the error's data: the request may have reached the server."""
 _CODE: Final = -32000
@@ -26,17 +27,18 @@ class IsolatingClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; a failure of the network comes back as a response with a JSON-RPC error."""
+        if request.method == "DELETE":  # the farewell: whether it is heard does not matter, and the session would complain of it
+            with contextlib.suppress(httpx2.TransportError):
+                await (await super().send(request, **options)).aclose()
+            return httpx2.Response(204, request=request)
         try:
             response = await super().send(request, **options)
         except httpx2.TransportError as error:
-            if request.method == "DELETE":  # the farewell, to a server that is gone
-                return httpx2.Response(405, request=request)
             key = NOT_SENT if isinstance(error, _NEVER_LEFT) else UNSURE
             return _answer(
                 request, 502, f"{_WORDS.get(type(error), 'the connection failed')}: {str(error) or type(error).__name__}", {key: True}
             )
-        # A 404 means something to the session: no such method, or the server forgot the session.
-        if response.status_code < 400 or response.status_code == 404 or request.method != "POST":
+        if response.status_code < 400 or request.method != "POST":
             return response
         return await _explained(request, response)
 
@@ -55,7 +57,10 @@ def _answer(request: httpx2.Request, status: int, message: str, data: Any = None
 
 
 async def _explained(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """Return a refusal as a JSON-RPC error: the server's own if it wrote one, else its status and the beginning of its text."""
+    """Return a refusal as a JSON-RPC error: the server's own if it wrote one, else its status and the beginning of its text.
+
+    A server that does not know the session any more says 404 (as the protocol wants), or 400 with words of its own.
+    """
     status, body = response.status_code, b""
     try:
         async for piece in response.aiter_bytes():
@@ -70,6 +75,9 @@ async def _explained(request: httpx2.Request, response: httpx2.Response) -> http
         parsed: Any = json.loads(body)
     except ValueError:
         parsed = None
+    has_session = "mcp-session-id" in request.headers
+    if has_session and (status == 404 or (status == 400 and b"session" in body.lower())):
+        return _answer(request, status, "it has forgotten the session", {NOT_SENT: True})
     if isinstance(parsed, dict) and isinstance(cast("dict[str, Any]", parsed).get("error"), dict) and "jsonrpc" in parsed:
         return httpx2.Response(status, json=parsed, request=request)
     text = " ".join(body.decode("utf-8", "replace").split())[:_MAX_SHOWN_CHARS]

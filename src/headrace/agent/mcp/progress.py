@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+from collections.abc import Generator
 from typing import Any, Protocol
+
+from headrace.tools.context import Context
 
 
 class OnProgress(Protocol):
@@ -14,15 +17,19 @@ class OnProgress(Protocol):
         ...
 
 
-def progress_of(context: object) -> OnProgress | None:
-    """Return what passes a server's progress on to the run, if the context has a place for it."""
-    report: Any = getattr(context, "progress", None)
-    if not callable(report):
-        return None
+@contextlib.contextmanager
+def progress_to(context: Context[Any]) -> Generator[OnProgress | None, None, None]:
+    """Give what passes a server's progress on to the run while the call lasts: None, if nobody watches.
+
+    The session hands progress on in a task of its own, so it may come when the call has ended; nobody is told of it then.
+    """
+    is_over = False
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        said: Any = report(message or "", done=progress, total=total)
-        if inspect.isawaitable(said):
-            await said
+        if not is_over:
+            context.progress(message or "", done=progress, total=total)
 
-    return on_progress
+    try:
+        yield None if context.emit is None else on_progress
+    finally:
+        is_over = True

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from headrace.agent.mcp.connection import Connection, LostError
 from headrace.agent.mcp.endpoint import LOG, Endpoint, Http, Stdio
-from headrace.agent.mcp.progress import progress_of
+from headrace.agent.mcp.progress import progress_to
 from headrace.agent.mcp.results import MAX_DETAIL_CHARS, error_text, parts_of_result, refusal_text
 from headrace.agent.mcp.tools import Selection
 from headrace.errors import ConnectFailedError, StateError, ToolError, UsageError
@@ -268,7 +268,8 @@ class MCPServer:
             except ConnectFailedError as error:
                 raise ToolError(f"{name} was not run: {self.problem or error}") from error
             try:
-                result = await connection.call(name, arguments, progress_of(context))
+                with progress_to(context) as on_progress:
+                    result = await connection.call(name, arguments, on_progress)
             except LostError as lost:
                 connection.give_up(str(lost))
                 if is_again or (lost.may_have_run and not is_idempotent):
