@@ -15,7 +15,7 @@ from aws_bytes import aws_event, aws_exception, aws_frame, header
 from headrace.decoding import decode_stream
 from headrace.wire.aws_frames import AwsBatch, AwsFrames, FrameError, parse_headers
 from headrace.wire.frames import Frame
-from slicing import bytewise, slicings
+from slicing import bytewise, expanded, slicings
 
 THREE = aws_event("messageStart", {"role": "assistant"}) + aws_event("contentBlockDelta", {"delta": {"text": "hé"}}) + aws_event("x", {})
 
@@ -206,3 +206,19 @@ def test_events_with_the_same_headers_come_as_a_run_that_knows_its_places():
         (AwsBatch, "a", [b"{}"]),
     ]
     assert runs[0].offset_of(1) == runs[0].frames()[1].offset == len(aws_event("a", {"n": 1}))
+
+
+def test_many_sizes_of_frames_do_not_fill_the_memory():
+    framer = AwsFrames(max_event_bytes=1 << 20)
+    frames = expanded(framer.feed(b"".join(aws_frame(b"", b"x" * n) for n in range(1500))))
+    assert [len(frame.data) for frame in frames] == list(range(1500))
+    assert len(framer._preludes) <= 1024
+
+
+@pytest.mark.parametrize("at", [0, 8, 11, 12, 20, -1])
+def test_a_frame_like_the_one_before_is_checked_no_less(at):
+    good = aws_event("a", {"n": 1})
+    bad = bytearray(good)
+    bad[at] ^= 1
+    kinds = [frame.kind for frame in expanded(AwsFrames(max_event_bytes=1 << 30).feed(good * 2 + bytes(bad)))]
+    assert kinds == ["event", "event", "broken"]

@@ -32,7 +32,9 @@ _HEADER_TYPES: Final = {
 }
 _BYTES, _TEXT, _UUID = 6, 7, 9
 _KNOWN_HEADS: Final = 64
-_prelude: Final = struct.Struct(">III").unpack_from
+_KNOWN_PRELUDES: Final = 1024
+_prelude: Final = struct.Struct(">III").unpack
+_checksum: Final = struct.Struct(">I").unpack_from
 _SHOWN: Final = 200
 
 
@@ -47,12 +49,7 @@ class AwsBatch(Batch, frozen=True, gc=False):
 
     def frames(self) -> list[Frame]:
         """Return each event as a frame, in one pass."""
-        frames: list[Frame] = []
-        offset = self.offset
-        for data in self.datas:
-            frames.append(Frame(data, offset, self.event))
-            offset += len(data) + self.around
-        return frames
+        return [Frame(data, offset, self.event) for data, offset in zip(self.datas, self.offsets(), strict=False)]
 
 
 class FrameError(ValueError):
@@ -70,7 +67,7 @@ class AwsFrames:
         exceeded: a frame says that it is larger than `max_event_bytes`, or another kind of body is.
     """
 
-    __slots__ = ("_base", "_body", "_heads", "_held", "_is_broken", "_max", "_need", "exceeded", "kind")
+    __slots__ = ("_base", "_body", "_heads", "_held", "_is_broken", "_max", "_need", "_preludes", "exceeded", "kind")
 
     def __init__(self, *, max_event_bytes: int) -> None:
         """Start before the first byte."""
@@ -81,6 +78,7 @@ class AwsFrames:
         self._body: Body | None = None  # where the body is of another kind
         self._is_broken = False
         self._heads: dict[bytes, tuple[FrameKind, str | None, bytes]] = {}
+        self._preludes: dict[bytes, tuple[int, int, int]] = {}
         self.exceeded = False
         self.kind = "unknown"
 
@@ -139,28 +137,28 @@ class AwsFrames:
         frames: list[Frame | Batch] = []
         run: AwsBatch | None = None
         run_head: bytes | None = None
-        position, end, base = 0, len(data), self._base
+        position, end, base, largest, known = 0, len(data), self._base, self._max, self._preludes
         self._need = _PRELUDE
         while end - position >= _PRELUDE:
-            total, headers, checksum = _prelude(data, position)
-            stop = position + total
-            # The checksum of the prelude goes on as that of the frame, which covers it.
-            if crc32(data[position : position + 8]) != checksum:
-                return self._break("the checksum of a frame's prelude is wrong", base + position, frames)
-            if headers > _MAX_HEADERS or headers + _AROUND > total:
-                return self._break(f"a frame of {total} bytes says that {headers} of them are headers", base + position, frames)
-            if total > self._max + headers + _AROUND:
+            prelude = data[position : position + _PRELUDE]
+            try:
+                total, around, checksum = known.get(prelude) or self._open(prelude)
+            except FrameError as error:
+                return self._break(str(error), base + position, frames)
+            if total > largest + around:
                 self.exceeded = True
                 return frames
+            stop = position + total
             if stop > end:
                 self._need = total
                 break
-            if crc32(data[position + 8 : stop - _TRAILER], checksum) != int.from_bytes(data[stop - _TRAILER : stop]):
+            # The checksum of the prelude goes on as that of the frame, which covers it.
+            if crc32(data[position + 8 : stop - _TRAILER], checksum) != _checksum(data, stop - _TRAILER)[0]:
                 return self._break("the checksum of a frame is wrong", base + position, frames)
-            begin = position + _PRELUDE + headers
+            begin = position + around - _TRAILER
             head = data[position + _PRELUDE : begin]
             payload = data[begin : stop - _TRAILER]
-            if run is not None and head == run_head:
+            if head == run_head and run is not None:
                 run.datas.append(payload)
             else:
                 try:
@@ -168,7 +166,7 @@ class AwsFrames:
                 except FrameError as error:
                     return self._break(str(error), base + position, frames)
                 if kind == "event":
-                    run, run_head = AwsBatch([payload], base + position, headers + _AROUND, name), head
+                    run, run_head = AwsBatch([payload], base + position, around, name), head
                     frames.append(run)
                 else:
                     run = None
@@ -177,6 +175,22 @@ class AwsFrames:
         self._base += position
         self._held += memoryview(data)[position:]
         return frames
+
+    def _open(self, prelude: bytes) -> tuple[int, int, int]:
+        """Return a frame's size, how many bytes of it are not its payload, and the checksum of its prelude; kept, since sizes come again.
+
+        Raises:
+            FrameError: they break their own format.
+        """
+        total, headers, checksum = _prelude(prelude)
+        if crc32(prelude[:8]) != checksum:
+            raise FrameError("the checksum of a frame's prelude is wrong")
+        if headers > _MAX_HEADERS or headers + _AROUND > total:
+            raise FrameError(f"a frame of {total} bytes says that {headers} of them are headers")
+        opened = total, headers + _AROUND, checksum
+        if len(self._preludes) < _KNOWN_PRELUDES:
+            self._preludes[prelude] = opened
+        return opened
 
     def _kind_of(self, head: bytes) -> tuple[FrameKind, str | None, bytes]:
         """Return what a frame with these headers is, its name, and the words that its headers hold.

@@ -8,6 +8,9 @@ out (marked), a field line `error:` is an event of that name, anything else that
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import accumulate
+from operator import add
 from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -71,14 +74,13 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
         begin = self.offset if at is None else at
         return begin + sum(map(len, self.datas[known:n])) + (n - known) * self.around
 
+    def offsets(self) -> list[int]:
+        """Return where each event begins, and last where the run ends; in one pass."""
+        return _running(self.offset, self.around, map(len, self.datas))
+
     def frames(self) -> list[Frame]:
         """Return each event as a frame, in one pass."""
-        frames: list[Frame] = []
-        offset = self.offset
-        for data in self.datas:
-            frames.append(Frame(data, offset))
-            offset += len(data) + self.around
-        return frames
+        return [Frame(data, offset) for data, offset in zip(self.datas, self.offsets(), strict=False)]
 
 
 class NamedBatch(Batch, frozen=True, gc=False):
@@ -90,37 +92,14 @@ class NamedBatch(Batch, frozen=True, gc=False):
 
     names: list[bytes] = []
 
-    def frames(self) -> list[Frame]:
-        """Return each event as a frame, in one pass."""
-        frames: list[Frame] = []
-        offset = self.offset
-        for name, data in zip(self.names, self.datas, strict=True):
-            frames.append(Frame(data, offset, name.decode("utf-8", "replace") or None))
-            offset += len(name) + len(data) + AROUND_NAMED
-        return frames
-
-
-class UnevenBatch(Batch, frozen=True, gc=False):
-    """A run of events that stand in envelopes of any size.
-
-    Attributes:
-        arounds: for each event the bytes of the body that it has beside its data.
-    """
-
-    arounds: list[int] = []
-
-    def offset_of(self, n: int, *, known: int = 0, at: int | None = None) -> int:
-        """Return where event `n` begins, given that event `known` begins `at` (by default: the first, where the batch does)."""
-        return super().offset_of(n, known=known, at=at) - (n - known) * self.around + sum(self.arounds[known:n])
+    def offsets(self) -> list[int]:
+        """Return where each event begins, and last where the run ends; in one pass."""
+        return _running(self.offset, AROUND_NAMED, map(add, map(len, self.names), map(len, self.datas)))
 
     def frames(self) -> list[Frame]:
         """Return each event as a frame, in one pass."""
-        frames: list[Frame] = []
-        offset = self.offset
-        for data, around in zip(self.datas, self.arounds, strict=True):
-            frames.append(Frame(data, offset))
-            offset += len(data) + around
-        return frames
+        rows = zip(self.names, self.datas, self.offsets(), strict=False)
+        return [Frame(data, offset, name.decode("utf-8", "replace") or None) for name, data, offset in rows]
 
 
 class NumberedBatch(Batch, frozen=True, gc=False):
@@ -132,14 +111,17 @@ class NumberedBatch(Batch, frozen=True, gc=False):
 
     numbers: list[bytes] = []
 
+    def offsets(self) -> list[int]:
+        """Return where each event begins, and last where the run ends; in one pass."""
+        return _running(self.offset, AROUND_NUMBERED, map(add, map(len, self.numbers), map(len, self.datas)))
+
     def frames(self) -> list[Frame]:
         """Return each event as a frame, in one pass."""
-        frames: list[Frame] = []
-        offset = self.offset
-        for number, data in zip(self.numbers, self.datas, strict=True):
-            frames.append(Frame(data, offset, "result", status=200))
-            offset += len(number) + len(data) + AROUND_NUMBERED
-        return frames
+        return [Frame(data, offset, "result", status=200) for data, offset in zip(self.datas, self.offsets(), strict=False)]
+
+
+def _running(start: int, around: int, sizes: Iterable[int]) -> list[int]:
+    return list(accumulate(map(around.__add__, sizes), initial=start))
 
 
 class Framer(Protocol):

@@ -11,7 +11,6 @@ from aws_bytes import aws_event, aws_exception, aws_frame, compact, invoke_chunk
 from bedrock_samples import ANTHROPIC, INVOKE, METRICS
 from headrace.decoding import StreamDecoder, decode_stream
 from headrace.messages.deltas import ToolCallFragment
-from headrace.wire.frames import UnevenBatch
 
 TRACE = {"amazon-bedrock-trace": {"guardrail": {}}}
 INTERVENED = {"amazon-bedrock-guardrailAction": "INTERVENED"}
@@ -209,7 +208,35 @@ def test_events_in_envelopes_know_their_places():
     assert [(d.event, d.offset) for d in fragments] == [(n, sum(map(len, frames[:n]))) for n in (call, call + 1)]
 
 
-def test_a_run_of_envelopes_can_be_taken_apart():
-    run = UnevenBatch([b"ab", b"c"], 10, arounds=[5, 7])
-    assert [(frame.data, frame.offset) for frame in run.frames()] == [(b"ab", 10), (b"c", 17)]
-    assert (run.offset_of(1), run.offset_of(2), run.offset_of(2, known=1, at=17)) == (17, 25, 25)
+@pytest.mark.parametrize("behind", [{}, METRICS, {"amazon-bedrock-trace": {"a": 1}}])
+def test_what_comes_behind_the_end_of_the_stream_inside_is_looked_at_however_it_came(behind):
+    stop = {"type": "message_stop"}
+    frames = [invoke_chunk(event) for event in (*ANTHROPIC[:-1], stop, behind)]
+    whole, apart = decode(b"".join(frames)), decode(frames)
+    assert whole.summary() == apart.summary()
+    assert whole.message.usage.output_tokens == 9
+    assert whole.message.usage.input_tokens == 7
+
+
+def test_words_of_bedrocks_inside_of_a_text_are_text():
+    words = json.dumps(METRICS)
+    piece = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words}}
+    result = decode(invoke_chunks(*ANTHROPIC[:3], *[piece] * 3, *ANTHROPIC[4:]))
+    assert result.message.text == "Hel" + words * 3
+
+
+def test_of_a_run_an_envelope_that_is_not_quite_one_is_opened_in_its_place():
+    frames = [invoke_chunk(event) for event in ANTHROPIC]
+    held = base64.b64encode(compact(ANTHROPIC[3])).decode()
+    frames[3] = aws_event("chunk", {"bytes": held, "more": 1})
+    whole = decode(b"".join(frames))
+    assert whole.summary() == decode(frames).summary()
+    assert (whole.message.text, whole.message.finish_reason) == ("Hello.", "tool_calls")
+
+
+def test_a_stream_of_events_that_the_short_way_refuses_says_the_same_however_it_was_cut():
+    pieces = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"{n}"}, "new": n} for n in range(100)]
+    frames = [invoke_chunk(event) for event in (*ANTHROPIC[:3], *pieces, *ANTHROPIC[4:])]
+    whole = decode(b"".join(frames))
+    assert whole.summary() == decode(frames).summary()
+    assert whole.message.text == "Hel" + "".join(map(str, range(100)))

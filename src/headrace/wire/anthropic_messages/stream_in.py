@@ -7,8 +7,8 @@ sends raises.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
 from headrace.messages.deltas import Delta, ReasoningDelta, TextDelta, ToolCallFragment
@@ -16,12 +16,15 @@ from headrace.messages.growing import Growing
 from headrace.wire.anthropic_messages.event_in import EventReader
 from headrace.wire.anthropic_messages.fast import NAME, REFUSED, FastArguments, FastDelta, FastEvent, FastText, FastThinking, decode_event
 from headrace.wire.decoder import Output
-from headrace.wire.frames import AROUND_NAMED, Batch, Frame, NamedBatch, UnevenBatch
+from headrace.wire.frames import Batch, Frame, NamedBatch
 from headrace.wire.json_events import JsonEvents
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
 
 _FAST_TRIES: Final = 64
+_NO_NAMES: Final = itertools.repeat(b"")
+General: TypeAlias = Callable[[int, int], None]
+"""Takes an event the general way, given its number in the run and where it begins in the body."""
 
 
 class MessagesDecoder:
@@ -51,25 +54,51 @@ class MessagesDecoder:
                 break
             if isinstance(frame, Frame):
                 self._one(frame, chunks)
-            elif isinstance(frame, NamedBatch):
-                self._batch(frame, frame.names, itertools.repeat(AROUND_NAMED), chunks)
             else:
-                arounds = frame.arounds if isinstance(frame, UnevenBatch) else itertools.repeat(frame.around)
-                self._batch(frame, itertools.repeat(b""), arounds, chunks)
+                names = frame.names if isinstance(frame, NamedBatch) else _NO_NAMES
+                self._batch(frame, names, frame.datas, self._general(frame, chunks), chunks)
         return chunks
 
-    def _batch(self, batch: Batch, names: Iterable[bytes], arounds: Iterable[int], chunks: list[AssistantMessageChunk]) -> None:
-        """Take a run of plain events: each the short way if it can go it, else the general way."""
+    def _general(self, batch: Batch, chunks: list[AssistantMessageChunk]) -> General:
+        names = batch.names if isinstance(batch, NamedBatch) else None
+
+        def take(n: int, offset: int) -> None:
+            name = None if names is None else names[n].decode("utf-8", "replace") or None
+            self._one(Frame(batch.datas[n], offset, name), chunks)
+
+        return take
+
+    def feed_inside(self, run: Batch, datas: list[bytes], general: General, chunks: list[AssistantMessageChunk]) -> int:
+        """Take events that stand inside those of a run.
+
+        Args:
+            run: what they stand in; each begins where its surroundings do.
+            datas: the events, one for each of the run, without names.
+            general: takes what cannot go the short way, and appends to the chunks too.
+            chunks: what they added is appended here.
+
+        Returns:
+            How many were taken; fewer than there are once the stream is over.
+        """
+        if self.is_done or self.output.is_dead:
+            return 0
+        return self._batch(run, _NO_NAMES, datas, general, chunks)
+
+    def _batch(self, run: Batch, names: Iterable[bytes], datas: list[bytes], general: General, chunks: list[AssistantMessageChunk]) -> int:
+        """Take a run of plain events: each the short way if it can go it, else the general way; returns how many were taken."""
         output, append = self.output, chunks.append
-        offset = batch.offset
-        part, index = None, -1
+        offsets: list[int] | None = None  # asked for by the first event that is not the common case
+        part, index, tries = None, -1, self._tries
         kind: type[FastDelta] = FastText
-        for name, data, around in zip(names, batch.datas, arounds, strict=False):
-            event = self._delta(name, data) if self._tries > 0 else None
-            if event is None:
-                self._one(Frame(data, offset, name.decode("utf-8", "replace") or None), chunks)
-                part = None
-            else:
+        for n, name, data in zip(itertools.count(), names, datas, strict=False):
+            event = None
+            if tries > 0 and (not name or name == NAME):
+                try:
+                    event = decode_event(data)
+                except REFUSED:
+                    if name or NAME in data:  # after some the stream is of another kind and stays on the general way
+                        self._tries = tries = tries - 1
+            if event is not None:
                 delta = event.delta
                 if part is None or event.index != index or type(delta) is not kind:
                     index, kind = event.index, type(delta)
@@ -78,18 +107,21 @@ class MessagesDecoder:
                     part.pieces.append(delta.text)
                     append(make_assistant_chunk((TextDelta(delta.text, part.key),), 1, True))
                     output.events += 1
-                    offset += len(name) + len(data) + around
                     continue  # no piece ends the stream
-                piece = self._piece(part, event, offset) if part is not None else None
-                if piece is None:
-                    self._short(event, offset, chunks)
-                    part = None
-                else:
-                    append(make_assistant_chunk((piece,), 1, True))
-                    output.events += 1
+            if offsets is None:
+                offsets = run.offsets()
+            if event is None:
+                part = None
+                general(n, offsets[n])
+            elif part is not None and (piece := self._piece(part, event, offsets[n])) is not None:
+                append(make_assistant_chunk((piece,), 1, True))
+                output.events += 1
+            else:
+                self._short(event, offsets[n], chunks)
+                part = None
             if self._events.is_stopped or self._json.is_done or output.is_dead:
-                return
-            offset += len(name) + len(data) + around
+                return n + 1
+        return len(datas)
 
     def _piece(self, part: Growing, event: FastEvent, offset: int) -> Delta | None:
         """Let a piece join its part at once; None if it says nothing or more must be asked. The fold would do the same."""
@@ -111,16 +143,6 @@ class MessagesDecoder:
         body.size = size
         part.event, part.offset = at, offset
         return ToolCallFragment(None, None, piece, event.index, None, part.key, 0, False, at, offset)
-
-    def _delta(self, name: bytes, data: bytes) -> FastEvent | None:
-        """Decode a delta of a block; None if it holds anything that needs thought."""
-        if name not in (NAME, b"") or (not name and NAME not in data):
-            return None
-        try:
-            return decode_event(data)
-        except REFUSED:
-            self._tries -= 1  # after some the stream is of another kind and stays on the general way
-            return None
 
     def _open_part(self, index: int, kind: type[FastDelta]) -> Growing | None:
         """Return the part that goes on, if nothing more needs to be asked before a piece of this kind can join it."""

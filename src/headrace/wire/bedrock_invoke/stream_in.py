@@ -27,7 +27,7 @@ from headrace.wire.bedrock_converse.payload import decoded_base64, usage_in
 from headrace.wire.bedrock_invoke.completion_in import CompletionDecoder
 from headrace.wire.bedrock_invoke.dialects import as_chat, dialect_of, says_nothing
 from headrace.wire.decoder import Output, WireDecoder
-from headrace.wire.frames import Batch, Frame, UnevenBatch
+from headrace.wire.frames import Batch, Frame
 from headrace.wire.json_events import kept
 from headrace.wire.limits import Limits
 from headrace.wire.openai_chat.stream_in import ChatDecoder
@@ -49,6 +49,21 @@ class _Chunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 _open: Final = msgspec.json.Decoder(_Chunk).decode
 _REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+def _open_all(datas: list[bytes]) -> list[bytes]:
+    """Return what is inside of each plain envelope; nothing where it is none."""
+    try:
+        return [_open(data).inside for data in datas]
+    except _REFUSED:
+        return [_open_one(data) for data in datas]
+
+
+def _open_one(data: bytes) -> bytes:
+    try:
+        return _open(data).inside
+    except _REFUSED:
+        return b""
 
 
 class InvokeDecoder:
@@ -90,36 +105,33 @@ class InvokeDecoder:
                     self._one(single, chunks)
         return chunks
 
-    def _run(self, batch: AwsBatch, chunks: list[AssistantMessageChunk]) -> None:
-        """Take a run of envelopes: what is plainly the stream's next event goes on at once."""
-        offset, around = batch.offset, batch.around
-        run = UnevenBatch([], offset, arounds=[])
-        keep, keep_around = run.datas.append, run.arounds.append
-        is_chosen, is_chat = self._is_chosen, self._is_chat
-        for data in batch.datas:
-            size = len(data) + around
-            try:
-                inside = _open(data).inside
-            except _REFUSED:
-                inside = _MARK
-            if not is_chosen or _MARK in inside or (is_chat and _STOP_REASON in inside):
-                self._pass(run, chunks)
-                self._one(Frame(data, offset, batch.event), chunks)
-                run = UnevenBatch([], offset + size, arounds=[])
-                keep, keep_around = run.datas.append, run.arounds.append
-                is_chosen, is_chat = self._is_chosen, self._is_chat
-            else:
-                keep(inside)
-                keep_around(size - len(inside))
-            offset += size
-        self._pass(run, chunks)
-
-    def _pass(self, run: UnevenBatch, chunks: list[AssistantMessageChunk]) -> None:
-        """Hand a run on, in the form that its reader takes."""
-        if not run.datas or self.output.is_dead:
-            return
+    def _run(self, run: AwsBatch, chunks: list[AssistantMessageChunk]) -> None:
+        """Take a run of envelopes: one by one until it is known what is inside, then the short way, where the stream inside has one."""
+        at, first = run.offset, 0
+        while not self._is_chosen and first < len(run.datas):
+            data = run.datas[first]
+            self._one(Frame(data, at, run.event), chunks)
+            at, first = at + len(data) + run.around, first + 1
+        rest = run if first == 0 else AwsBatch(run.datas[first:], at, run.around, run.event)
+        insides = _open_all(rest.datas)
         inner = self._inner
-        chunks += inner.feed([run] if isinstance(inner, MessagesDecoder) else list[Frame | Batch](run.frames()))
+
+        def take(n: int, offset: int) -> None:
+            self._take(Frame(rest.datas[n], offset, rest.event), insides[n], chunks)
+
+        # The short way of the Messages protocol takes no event that holds anything of Bedrock's own.
+        first = inner.feed_inside(rest, insides, take, chunks) if isinstance(inner, MessagesDecoder) else 0
+        if first < len(insides):
+            offsets = rest.offsets()
+            for n in range(first, len(insides)):
+                take(n, offsets[n])
+
+    def _take(self, frame: Frame, inside: bytes, chunks: list[AssistantMessageChunk]) -> None:
+        """Take an envelope: what is plainly the stream's next event goes on at once."""
+        if not inside or _MARK in inside or (self._is_chat and _STOP_REASON in inside):
+            self._one(frame, chunks)
+        elif not self.output.is_dead:
+            chunks += self._inner.feed([Frame(inside, frame.offset)])
 
     def _one(self, frame: Frame, chunks: list[AssistantMessageChunk]) -> None:
         if self.output.is_dead:
