@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headrace.agent import tool_round
-from headrace.agent.loop import PlannedCall
+from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import Ended, Forwarded, Output, Progress, Started, Suspended, ToolRound
 from headrace.errors import StateError
 from headrace.messages.parts import TextPart, ToolCallPart, ToolResultPart
+from headrace.tools.context import Context
 from headrace.tools.notes import ForwardNote, ProgressNote
+from headrace.tools.resource import resource_of
 from headrace.tools.suspend import Suspend
+from headrace.tools.tool import tool
 
 
 def planned(n, name="t", refusal=None):
@@ -310,6 +313,32 @@ class TestNotes:
         tools = ToolRound([planned(0), planned(1)], run, is_parallel=lambda call: True, limit=2)
         await asyncio.wait(tools._tasks)
         assert [change for change in tools.taken() if isinstance(change, Progress)] == [Progress(n, "", 2, None) for n in (0, 1)]
+
+
+async def test_real_tools_say_and_suspend_through_a_round():
+    def copy(path: str, context: Context):
+        context.progress("copying", done=1, total=2)
+        yield path
+        context.forward("event")
+        if context.resumption is None:
+            raise Suspend(state={"path": path})
+
+    made = tool(resource="file:{path}")(copy)
+    calls = [PlannedCall(n, ToolCallPart(id=f"c{n}", name="copy", arguments={"path": "a"})) for n in range(2)]
+
+    def run(call, on_output):
+        context = Context(deps=None, resumption="yes" if call.place else None)
+        return run_tool(made, call.call, context, on_output=on_output)
+
+    tools = ToolRound(calls, run, is_parallel=lambda call: True, limit=2, resource=lambda call: resource_of(made, call.call))
+    changes = []
+    while not tools.is_over:
+        await tools.wait()
+        changes += tools.taken()
+    said = [Progress, Output, Forwarded]
+    assert [type(change) for change in changes] == [Started, *said, Suspended, Started, *said, Ended]
+    assert [change.place for change in changes] == [0] * 5 + [1] * 5
+    assert changes[4].suspend.state == {"path": "a"}
 
 
 class RandomRound(RuleBasedStateMachine):

@@ -7,14 +7,17 @@ import math
 import pytest
 
 from headrace.errors import UsageError
-from headrace.tools.options import ToolOptions, changed
+from headrace.tools.options import Check, ToolOptions, changed
 from headrace.tools.tool import tool
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[(name, "yes") for name in ("needs_approval", "external", "idempotent", "parallel", "strict")],
+        *[(name, "yes") for name in ("needs_approval", "external", "idempotent", "parallel", "strict", "read_only", "edits", "check")],
+        *[(name, None) for name in ("needs_approval", "read_only", "edits")],
+        *[(name, value) for name in ("resource", "group") for value in ("", 3, False)],
+        *[("resource", template) for template in ("file:{path", "a}", "{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "{a:>3}")],
         *[("timeout_s", value) for value in (0, -1, "3", True, math.nan)],
         *[("max_output_bytes", value) for value in (0, -1, 1.5, None, True)],
         *[("retries", value) for value in (-1, 1.0, "1", None)],
@@ -47,3 +50,32 @@ def test_changed_makes_a_copy():
     before = ToolOptions(timeout_s=1)
     assert changed(before, {"parallel": False}) == ToolOptions(timeout_s=1, parallel=False)
     assert changed(before, {}) is before
+
+
+def test_approval_checks_and_resources_may_look_at_the_arguments():
+    def is_far(arguments):
+        return arguments["km"] > 10
+
+    def checked(arguments):
+        return Check("deny", "too far") if is_far(arguments) else None
+
+    options = ToolOptions(needs_approval=is_far, check=checked, resource=lambda arguments: "road", read_only=True, group="travel")
+    assert options.needs_approval({"km": 11}) is True
+    assert options.check({"km": 11}) == Check("deny", "too far")
+    assert options.check({"km": 1}) is None
+    assert options.resource({}) == "road"
+
+
+def test_they_need_not_be_said():
+    options = ToolOptions()
+    assert (options.needs_approval, options.read_only, options.edits) == (False, False, False)
+    assert (options.check, options.resource, options.group) == (None, None, None)
+
+
+def test_a_check_that_says_neither_ask_nor_deny_is_refused():
+    with pytest.raises(UsageError, match="behavior is 'allow'; it must be 'ask' or 'deny'"):
+        Check("allow")
+
+
+def test_a_resource_may_name_arguments_and_write_braces_twice():
+    assert ToolOptions(resource="{{{a}}}:{b}").resource == "{{{a}}}:{b}"

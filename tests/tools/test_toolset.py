@@ -47,3 +47,13 @@ def test_two_tools_of_one_name_are_refused():
 def test_what_is_no_tool_is_refused():
     with pytest.raises(UsageError):
         toolset("first")
+
+
+def test_groups_are_named_once_in_order_and_switched_as_a_whole():
+    tools = toolset(first, tool(name="b", group="web")(first), tool(name="c", group="files")(first), tool(name="d", group="web")(first))
+    assert tools.groups == ("web", "files")
+    assert toolset(first).groups == ()
+    assert tools.only([]).names == ("first",)
+    assert tools.only({"web"}).names == ("first", "b", "d")
+    assert tools.only(iter(["files", "web"])) == tools
+    assert tools.only(["nowhere"]).names == ("first",)

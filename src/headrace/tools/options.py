@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from headrace.errors import UsageError
+from headrace.tools.template import names_in
 
 DEFAULT_MAX_OUTPUT_BYTES: Final = 1024 * 1024
 _FLAGS: Final = ("external", "idempotent", "parallel", "read_only", "edits")
@@ -23,6 +24,10 @@ class Check(msgspec.Struct, frozen=True):
 
     behavior: Literal["ask", "deny"]
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the word: one that nobody knows must not pass for a yes."""
+        _expect(self.behavior in ("ask", "deny"), "behavior", self.behavior, "'ask' or 'deny'")
 
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -70,6 +75,8 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         resource: object = self.resource
         is_resource = resource is None or callable(resource) or (isinstance(resource, str) and resource != "")
         _expect(is_resource, "resource", resource, "a text, a function of the arguments, or None")
+        if isinstance(resource, str):
+            names_in(resource)
         _expect(self.group is None or (isinstance(self.group, str) and self.group != ""), "group", self.group, "a name, or None")
         for name in _FLAGS:
             _expect(isinstance(getattr(self, name), bool), name, getattr(self, name), "True or False")

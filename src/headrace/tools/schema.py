@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_MISTAKES: Final = 20
 """How many mistakes an error lists; the rest is counted."""
 _MAX_SHOWN_CHARS: Final = 80
+_HEADING: Final = "The arguments do not fit:"
 _ORDER: Final = ("type", "properties", "required", "additionalProperties", "$defs")
 _MAPS_OF_SCHEMAS: Final = frozenset({"properties", "$defs", "patternProperties", "dependentSchemas"})
 _SCHEMAS: Final = frozenset(
@@ -89,7 +90,8 @@ class Arguments:
         try:
             model = self._model.model_validate_json(dumps(arguments))
         except ValidationError as error:
-            raise ArgumentsError(_mistakes(error, list(self.schema["properties"]))) from error
+            names = list(self.schema["properties"])
+            raise ArgumentsError(mistakes_text(error, _HEADING, root="arguments", names=names)) from error
         given = model.model_fields_set
         return {name: getattr(model, field) for field, name in self._names.items() if field in given or name not in self._with_default}
 
@@ -142,18 +144,26 @@ def without_titles(schema: JSON) -> JSON:
     return kept
 
 
-def _mistakes(error: ValidationError, names: Sequence[str]) -> str:
+def mistakes_text(error: ValidationError, heading: str, *, root: str, names: Sequence[str] | None = None) -> str:
+    """List what is wrong with a value, a line each, and where.
+
+    Args:
+        error: pydantic's.
+        heading: the first line.
+        root: what the whole value is called.
+        names: the fields that there are, if the value is a dictionary of these.
+    """
     found = error.errors(include_url=False)
-    lines = ["The arguments do not fit:", *(f"- {_place(mistake['loc'])}: {_what(mistake, names)}" for mistake in found[:MAX_MISTAKES])]
+    lines = [heading, *(f"- {_place(mistake['loc']) or root}: {_what(mistake, names)}" for mistake in found[:MAX_MISTAKES])]
     if len(found) > MAX_MISTAKES:
         lines.append(f"- and {len(found) - MAX_MISTAKES} more")
     return "\n".join(lines)
 
 
-def _what(mistake: Any, names: Sequence[str]) -> str:
+def _what(mistake: Any, names: Sequence[str] | None) -> str:
     if mistake["type"] == "missing":
         return "is required, but missing"
-    if mistake["type"] == "extra_forbidden" and len(mistake["loc"]) == 1:
+    if mistake["type"] == "extra_forbidden" and len(mistake["loc"]) == 1 and names is not None:
         return f"there is no such parameter; the parameters are: {', '.join(names) or 'none'}"
     shown = repr(mistake["input"])
     if len(shown) > _MAX_SHOWN_CHARS:
@@ -166,7 +176,7 @@ def _place(location: Sequence[str | int]) -> str:
     text = ""
     for step in location:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text or "arguments"
+    return text
 
 
 def _first_line(error: Exception) -> str:
@@ -181,4 +191,4 @@ def check_required(arguments: Mapping[str, JSON], schema: Mapping[str, Any]) -> 
     """
     missing = [name for name in schema.get("required", ()) if name not in arguments]
     if missing:
-        raise ArgumentsError("\n".join(["The arguments do not fit:", *(f"- {name}: is required, but missing" for name in missing)]))
+        raise ArgumentsError("\n".join([_HEADING, *(f"- {name}: is required, but missing" for name in missing)]))

@@ -114,17 +114,35 @@ def annotation_of(function: Function, parameter: Parameter, tool_name: str) -> A
     annotation = parameter.annotation
     if annotation is Parameter.empty:
         return Any
+    return _resolved(function, annotation, f"tool {tool_name}: the annotation {annotation!r} of parameter {parameter.name}", parameter.name)
+
+
+def return_annotation_of(function: Function, tool_name: str) -> Any:
+    """Return what a function says that it returns, names in text resolved; `Any` if it does not say or has no signature.
+
+    Raises:
+        UsageError: a name in it means nothing where the function was defined.
+    """
+    try:
+        annotation: Any = inspect.signature(function).return_annotation
+    except (ValueError, TypeError):  # some of Python's own functions
+        return Any
+    if annotation is inspect.Signature.empty:
+        return Any
+    return _resolved(function, annotation, f"tool {tool_name}: the annotation {annotation!r} of what it returns", "return")
+
+
+def _resolved(function: Function, annotation: Any, what: str, name: str) -> Any:
     names = getattr(bare(function), "__globals__", {})
     try:
-        return typing.get_type_hints(_Annotated({parameter.name: annotation}), names, None, include_extras=True)[parameter.name]
+        return typing.get_type_hints(_Annotated({name: annotation}), names, None, include_extras=True)[name]
     except Exception as error:  # an annotation is a stranger's code: what it raises is anything
         help_ = "what annotations name must exist at run time, at the top of the module (not in a function, not under TYPE_CHECKING)"
-        message = f"tool {tool_name}: the annotation {annotation!r} of parameter {parameter.name} cannot be read ({error}); {help_}"
-        raise UsageError(message, argument=parameter.name) from error
+        raise UsageError(f"{what} cannot be read ({error}); {help_}", argument=name) from error
 
 
 class _Annotated:
-    """Something with annotations, as `typing.get_type_hints` wants it: one parameter alone, so that an error can name it."""
+    """Something with annotations, as `typing.get_type_hints` wants it: one alone, so that an error can name it."""
 
     def __init__(self, annotations: dict[str, Any]) -> None:
         self.__annotations__ = annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from headrace._json import JSON, FrozenDict, freeze, thaw
@@ -20,6 +20,7 @@ from headrace.tools.context import Context
 from headrace.tools.options import DEFAULT_MAX_OUTPUT_BYTES, Check, ToolOptions, changed
 from headrace.tools.schema import Arguments, check_required
 from headrace.tools.signature import Function, annotation_of, docstring_of, is_context, is_method, name_of, parameters_of
+from headrace.tools.template import names_in
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,9 +79,11 @@ class Tool(Generic[P, R]):
         self._receives = function is not None and is_method(function)
         if parameters is not None:
             self._parameters = _checked_schema(parameters, self._name)
+            names = self._parameters["properties"]
         else:
             assert function is not None
-            parameters_of(function, self._name)
+            names = parameters_of(function, self._name)
+        _check_resource(self._options.resource, names, self._name)
 
     @staticmethod
     def of(function: Callable[Q, S]) -> Tool[Q, S]:
@@ -226,6 +229,16 @@ def _checked_schema(parameters: object, tool_name: str) -> dict[str, Any]:
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":  # pyright: ignore[reportUnknownMemberType]
         raise UsageError(f"tool {tool_name}: parameters must be the JSON Schema of an object", argument="parameters")
     return FrozenDict({"type": "object", "properties": FrozenDict()} | cast("dict[str, Any]", schema))
+
+
+def _check_resource(resource: object, names: Collection[str], tool_name: str) -> None:
+    """Refuse a name that no call can fill in: a slip of the pen, and calls would not keep their order."""
+    for name in names_in(resource) if isinstance(resource, str) else ():
+        if name not in names:
+            listed = ", ".join(names) or "none"
+            raise UsageError(
+                f"tool {tool_name}: resource {resource!r} names no parameter {name!r}; there are: {listed}", argument="resource"
+            )
 
 
 @overload

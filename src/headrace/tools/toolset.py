@@ -46,6 +46,16 @@ class Toolset:
         """The tools as requests carry them, in order."""
         return tuple(one.spec for one in self.tools)
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the tools' groups, each once, in order."""
+        return tuple(dict.fromkeys(one.options.group for one in self.tools if one.options.group is not None))
+
+    def only(self, active_groups: Iterable[str]) -> Toolset:
+        """Return the tools that have no group and those of the groups named, in order."""
+        active = frozenset(active_groups)
+        return Toolset(one for one in self.tools if one.options.group is None or one.options.group in active)
+
     def get(self, name: str) -> Tool[..., Any] | None:
         """Return the tool of this name, or None."""
         return self._by_name.get(name)
