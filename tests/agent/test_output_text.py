@@ -92,3 +92,15 @@ def test_words_around_an_object_do_no_harm(value, before, after):
 
 def test_braces_that_hold_no_json_are_skipped_however_many():
     assert json_in("{a} " * 2_000 + '{"a": 1}') == {"a": 1}
+
+
+def test_a_fenced_block_of_another_language_is_not_the_answer():
+    other = f"{FENCE}python\nprint(1)\n{FENCE}\n"
+    assert json_in(f'{other}{FENCE}JSON\n{{"a": 1}}\n{FENCE}') == {"a": 1}
+    with pytest.raises(JSONError):
+        json_in(other)
+
+
+def test_fences_that_never_close_are_read_once():
+    with pytest.raises(JSONError):
+        json_in(f"{FENCE}json\nx\n" * 20_000)

@@ -12,7 +12,7 @@ from typing import Final
 
 from headrace._json import JSON, JSONError, Scanner, loads_lenient, replace_surrogates
 
-_FENCE: Final = re.compile(r"^[ \t]*```[ \t]*(?:json[c5]?)?[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+_FENCE: Final = re.compile(r"^[ \t]*```[ \t]*([^\n`]*?)[ \t\r]*$", re.MULTILINE)
 _MAX_SHOWN_CHARS: Final = 200
 
 
@@ -26,7 +26,7 @@ def json_in(text: str) -> JSON:
         return _read(text)
     except JSONError as error:
         whole = error
-    fenced = [block.group(1) for block in _FENCE.finditer(text)]
+    fenced = _fenced(text)
     if len(fenced) == 1:
         try:
             return _read(fenced[0])
@@ -43,6 +43,21 @@ def json_in(text: str) -> JSON:
 def _read(text: str) -> JSON:
     value, is_mended = loads_lenient(text.strip(), is_strict_about_controls=False)
     return replace_surrogates(value) if is_mended else value
+
+
+def _fenced(text: str) -> list[str]:
+    """Return what stands in the fenced blocks that are JSON or say nothing of what they are."""
+    blocks: list[str] = []
+    start, language = -1, ""
+    for fence in _FENCE.finditer(text):
+        word = fence.group(1).lower()
+        if start < 0:
+            start, language = fence.end(), word
+        elif not word:
+            if language in ("", "json", "json5", "jsonc"):
+                blocks.append(text[start : fence.start()])
+            start = -1
+    return blocks
 
 
 def _objects_in(text: str) -> list[JSON]:
