@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headrace.agent import tool_round
+from headrace.agent.execution import run_tool
 from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import Ended, Forwarded, Output, Progress, Started, Suspended, ToolRound
 from headrace.errors import StateError
