@@ -37,7 +37,7 @@ def test_an_argument_that_is_left_out_counts_as_its_default():
     schema = {"properties": {"path": {"type": "string", "default": "x"}, "other": True}}
     by_hand = Tool(name="t", function=write, parameters=schema, resource="{path}")
     assert resource_of(by_hand, call({})) == "x"
-    assert resource_of(by_hand.replace(options=by_hand.options.__class__(resource="{other}")), call({})) is None
+    assert resource_of(by_hand.replace(resource="{other}"), call({})) is None
 
 
 def test_one_that_is_missing_or_null_means_no_resource():
