@@ -22,7 +22,8 @@ from headrace.agent.context.estimate import estimate_tokens
 from headrace.agent.context.plan import UNBOUNDED, Aim, Compacted, Compaction, result_cap
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.shorten import cut_text
-from headrace.errors import StateError, UsageError
+from headrace.agent.context.view_state import ViewState, read_state
+from headrace.errors import StateError
 from headrace.messages.message import Message, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import TextPart
 from headrace.messages.request import ToolSpec
@@ -30,7 +31,6 @@ from headrace.messages.request import ToolSpec
 SUMMARY: Final = "summary"
 WINDOW: Final = "window"
 """The kinds of the message that stands for what was left out."""
-STATE_VERSION: Final = 1
 
 _SUMMARY_LEAD: Final = "The conversation before this was left out. A summary of it:\n\n"
 _WINDOW_NOTE: Final = "The conversation before this was left out, to save room."
@@ -38,19 +38,6 @@ _STALE: Final = "\n\n(What was said between this summary and the messages below 
 _LEAD_TOKENS: Final = 40
 _SMALLEST_LEARNT: Final = 200
 _FACTORS: Final = (0.25, 4.0)
-
-
-class _State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a view remembers beside the history; as JSON, so that it goes on in another process."""
-
-    version: int = STATE_VERSION
-    first_kept: int = 0
-    first_kept_id: str | None = None
-    is_cut: bool = False
-    summary: str | None = None
-    question: int | None = None
-    caps: tuple[tuple[int, int], ...] = ()
-    factor: float = 1.0
 
 
 class View:
@@ -248,7 +235,7 @@ class View:
     def state(self) -> dict[str, JSON]:
         """What is needed beside the history to go on in another process, as JSON."""
         question = next((entry for entry in self._notes if entry.index >= 0), None)
-        state = _State(
+        state = ViewState(
             first_kept=self._first if self._notes else 0,
             first_kept_id=self._tail[0].message.id if self._notes else None,
             is_cut=bool(self._notes),
@@ -258,7 +245,7 @@ class View:
             factor=self._factor,
         )
         form: dict[str, JSON] = msgspec.to_builtins(state)
-        return form | {"version": STATE_VERSION}
+        return form
 
     @classmethod
     def from_state(
@@ -269,7 +256,7 @@ class View:
         Raises:
             UsageError: it is no such state, of a newer version, or of another history.
         """
-        held = _read_state(state, history)
+        held = read_state(state, history)
         view = cls(policy, tools=tools)
         view._factor = held.factor
         caps = dict(held.caps)
@@ -290,19 +277,3 @@ class View:
         view._tail = [entry.capped(caps[entry.index]) if entry.index in caps else entry for entry in view._tail]
         view._count_again()
         return view
-
-
-def _read_state(state: Mapping[str, Any], history: Sequence[Message]) -> _State:
-    try:
-        held = msgspec.convert(dict(state), type=_State)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise UsageError(f"the state of the view cannot be read: {error}", argument="state") from error
-    if held.version > STATE_VERSION:
-        raise UsageError(f"the state of the view has version {held.version}; this headrace reads {STATE_VERSION}", argument="state")
-    if not held.is_cut:
-        return held
-    is_there = 0 <= held.first_kept < len(history) and (held.question is None or 0 <= held.question < held.first_kept)
-    if not is_there or history[held.first_kept].id != held.first_kept_id:
-        message = f"the state of the view begins at message {held.first_kept}, {held.first_kept_id!r}, which this history does not have"
-        raise UsageError(message, argument="state")
-    return held
