@@ -50,6 +50,8 @@ SAID = [  # both readings agree
     ("**/a/**/b", "x/a/a/y/b"),
     ("src/a/../*", "src/b"),
     ("../*", "../a"),
+    ("../../*", "../../a"),
+    ("a%2Fb*", "a%2Fbc"),
     ("/etc/*", "/etc/hosts"),
     ("/etc/*", "/usr/../etc/hosts"),
     ("/../etc/*", "/etc/hosts"),
@@ -279,6 +281,15 @@ def test_an_absolute_denied_directory_is_found_by_a_relative_path(text):
 def test_a_denied_directory_denies_no_other(text):
     assert not denies("/home/me/secret/**", text)
     assert not denies("secret/**", text)
+
+
+def test_a_place_that_is_known_is_not_taken_for_another():
+    assert not denies("/home/me/secret/**", "/me/secret/x")
+    assert not denies("secret/**", "a/secret/x")
+
+
+def test_quotes_do_not_hide_a_line_of_several_commands():
+    assert denies("a; b*", "a; 'b' c")
 
 
 def test_the_whole_disk_can_be_denied():
