@@ -5,7 +5,7 @@ its input ends), `--crash` (ends before it answers anything).
 
 Tools: `add`, `pid`, `env`, `count` (writes a line into the file COUNT_FILE for each call), `die` (counts, then ends without an answer),
 `hang` (counts, never answers; a cancellation is counted as well), `slow` (answers when the next call has been answered), `grow` (one tool more, and
-says so), `strange` (content of a kind from the future), `refuse` (a protocol error), `progress`, `log`, and two whose names need changing.
+says so), `spoil` (says that the tools have changed, and lists them no more), `strange` (content of a kind from the future), `refuse` (a protocol error), `progress`, `log`, and two whose names need changing.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ TOOLS = [
     {"name": "hang", "inputSchema": SCHEMA},
     {"name": "slow", "inputSchema": SCHEMA},
     {"name": "grow", "inputSchema": SCHEMA},
+    {"name": "spoil", "inputSchema": SCHEMA},
     {"name": "strange", "inputSchema": SCHEMA},
     {"name": "refuse", "inputSchema": SCHEMA},
     {"name": "progress", "inputSchema": SCHEMA},
@@ -67,7 +68,7 @@ def list_tools(request_id, params):
     answer(request_id, result)
 
 
-def call(request_id, name, params):  # noqa: C901 - a table of tools
+def call(request_id, name, params):  # noqa: C901, PLR0912 - a table of tools
     arguments = params.get("arguments") or {}
     if name == "add":
         total = arguments["a"] + arguments["b"]
@@ -88,6 +89,11 @@ def call(request_id, name, params):  # noqa: C901 - a table of tools
         TOOLS.append({"name": "grown", "inputSchema": SCHEMA})
         send({"method": "notifications/tools/list_changed"})
         text(request_id, "grown")
+    elif name == "spoil":
+        TOOLS.clear()
+        TOOLS.append({"name": "without a schema"})
+        send({"method": "notifications/tools/list_changed"})
+        text(request_id, "spoiled")
     elif name == "strange":
         answer(request_id, {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "and words"}]})
     elif name == "refuse":

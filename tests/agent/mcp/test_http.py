@@ -151,6 +151,15 @@ async def test_a_server_that_was_started_anew_is_found_again(serve):
                 assert server.problem is None
 
 
+async def test_news_of_a_server_that_was_started_anew_is_heard_again():
+    async with mcp_http.mcp_http_server() as first, MCPServer.http(first.url):
+        await first.stop()
+        async with mcp_http.mcp_http_server(port=first.port) as second:
+            await until(lambda: "tools/list" in [headers.get("mcp-method") for headers in second.headers])
+            asked = [headers["mcp-method"] for headers in second.headers]
+            assert asked == ["subscriptions/listen", "tools/list"]
+
+
 async def test_a_server_that_is_gone_drops_its_tools(serve):
     async with serve() as seen:
         server = MCPServer.http(seen.url, name="real")

@@ -110,7 +110,7 @@ async def test_options_come_from_the_servers_words_and_the_callers_go_over_them(
 async def test_all_pages_of_a_listing_are_read():
     async with bare("--pages", "4") as tools:
         assert {"add", "refuse", "files_read_all"} <= set(tools.names)
-        assert len(tools) == 15
+        assert len(tools) == 16
 
 
 async def test_a_listing_without_end_is_ended(caplog):
@@ -128,6 +128,23 @@ async def test_a_tool_that_is_new_appears_when_the_server_says_so():
         await until(lambda: "grown" in server.toolset)
         assert server.version == before + 1
         assert (await call(server.toolset, "grown")).text == "grown"
+
+
+async def test_tools_stay_when_the_changed_listing_cannot_be_read(caplog):
+    server = bare()
+    async with server as tools:
+        await call(tools, "spoil")
+        await until(lambda: "did not list its changed tools" in caplog.text)
+        assert server.toolset is tools
+        assert server.problem is None
+
+
+async def test_tools_stay_when_the_options_do_not_suit_the_changed_ones(caplog):
+    server = bare(options={"grown": {"retries": 2}})
+    async with server as tools:
+        await call(tools, "grow")
+        await until(lambda: "are not taken: options of the tool 'grown': retries=2" in caplog.text)
+        assert server.toolset is tools
 
 
 async def test_content_of_a_kind_that_nobody_knows_is_kept():
@@ -327,6 +344,24 @@ async def test_a_server_that_went_away_tells_its_last_words_when_it_does_not_com
         os.kill(pid, signal.SIGKILL)
         await until(lambda: server.problem)
         assert (await call(tools, "pid")).text.endswith("its last words: the licence has run out")
+
+
+async def test_closing_it_while_it_is_started_again_leaves_nothing(tmp_path):
+    program, started = tmp_path / "program", tmp_path / "started"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVER} "$@"\n')
+    program.chmod(0o700)
+    server = MCPServer.stdio(str(program), name="bare")
+    tools = await server.open()
+    pid = await pid_of(tools)
+    program.write_text(f"#!/bin/sh\necho $$ > {started}\nexec {sys.executable} {SERVER} --deaf\n")
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: server.problem)
+    task = asyncio.create_task(call(tools, "pid"))
+    await until(lambda: started.exists() and started.read_text().endswith("\n"))
+    await server.aclose()
+    assert (await task).text == "pid was not run: the MCP server bare is closed"
+    assert not is_running(int(started.read_text()))
+    assert server.problem is None
 
 
 async def test_calls_that_are_under_way_when_it_is_closed_end_as_errors(tmp_path):

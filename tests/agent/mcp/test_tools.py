@@ -28,6 +28,12 @@ def test_names_do_not_depend_on_the_order_of_the_listing(names):
     assert our_names(names) == our_names(names[::-1])
 
 
+def test_a_name_of_nothing_is_no_other_tools_name():
+    ours = our_names(["", "_"])
+    assert ours["_"] == "_"
+    assert ours[""].startswith("__")
+
+
 def test_a_good_name_stays_what_it_is():
     assert our_names(["read_file", "read.file", "a-b"], "")["read_file"] == "read_file"
     assert our_names(["read-file"], "disk") == {"read-file": "disk_read-file"}

@@ -114,6 +114,9 @@ class Connection:
         """End the session and, if it is a process, the server; returns when both are gone."""
         if self._task is None:
             return
+        if not self._settled.is_set():
+            await self._abort("it was closed")
+            return
         self._lost("it was closed")
         _done, pending = await asyncio.wait({self._task}, timeout=_FAREWELL_S)
         if pending:

@@ -214,16 +214,20 @@ class MCPServer:
             connection = Connection(
                 self._endpoint, name=self._name, connect_timeout_s=self._connect_timeout_s, on_tools=lambda: self._refresh(connection)
             )
+            self._connection = connection  # already now, so that `aclose` can end it while it starts
             try:
                 await connection.start()
             except ConnectFailedError as error:
-                self._problem = f"the MCP server {self._name} cannot be reached: {error}"
-                self._publish(())
+                if self._connection is connection:
+                    self._connection, self._problem = None, f"the MCP server {self._name} cannot be reached: {error}"
+                    self._publish(())
                 raise
             except BaseException:
                 self._attempts -= 1  # given up by the one who tried, so the others try themselves
                 raise
-            self._connection, self._problem = connection, None
+            if self._connection is not connection:
+                raise ConnectFailedError("it was closed")
+            self._problem = None
             self._publish(connection.tools)
             return connection
 
@@ -261,12 +265,13 @@ class MCPServer:
 
         is_again = False
         while True:
+            closed = f"{name} was not run: the MCP server {self._name} is closed"
             if not self._users:
-                raise ToolError(f"{name} was not run: the MCP server {self._name} is closed")
+                raise ToolError(closed)
             try:
                 connection = await self._connected()
             except ConnectFailedError as error:
-                raise ToolError(f"{name} was not run: {self.problem or error}") from error
+                raise ToolError(f"{name} was not run: {self.problem or error}" if self._users else closed) from error
             try:
                 with progress_to(context) as on_progress:
                     result = await connection.call(name, arguments, on_progress)

@@ -130,14 +130,14 @@ def our_names(names: Sequence[str], prefix: str = "") -> dict[str, str]:
     Other characters become `_`. A name that is too long, or that would be another's, ends in a hash of the server's own; so it stays
     the same as long as what it meets does, in whatever order the server lists its tools.
     """
-    plain = {name: (f"{prefix}_" if prefix else "") + (_BAD.sub("_", name) or "_") for name in names}
+    before = f"{prefix}_" if prefix else ""
+    plain = {name: before + (_BAD.sub("_", name) or "_") for name in names}
     counts = Counter(plain.values())
-    exact = {ours for name, ours in plain.items() if ours.endswith(name)}  # nothing was changed in it
 
     def name_of(name: str) -> str:
         ours = plain[name]
-        is_alone = counts[ours] == 1 or (ours in exact and ours.endswith(name))
-        if len(ours) <= MAX_NAME and is_alone:
+        is_unchanged = ours == before + name  # of all that meet in one name, at most one: it keeps it
+        if len(ours) <= MAX_NAME and (counts[ours] == 1 or is_unchanged):
             return ours
         digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
         return f"{ours[: MAX_NAME - _HASH_CHARS - 1]}_{digest}"
