@@ -7,6 +7,8 @@ RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 # Arguments for pytest: make test ARGS="-k merge -x"
 ARGS ?=
+# Processes that tests run in: a number, or as many as there are cores; 0: pytest's own process alone, as a debugger needs it
+WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types architecture format coverage bench fuzz clean
@@ -17,8 +19,8 @@ help:  ## list the targets
 demo: $(RUN)  ## watch a real model's stream become chunks, tool calls, results and an answer; needs no key
 	@$(BIN)/python -m headrace.cli.demo
 
-test: $(DEV)  ## run the tests; NO_SKIPS=1: a skipped test fails; ARGS="...": more arguments for pytest
-	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest $(ARGS)
+test: $(DEV)  ## run the tests; NO_SKIPS=1: a skipped test fails; WORKERS=0: in one process; ARGS="...": more arguments for pytest
+	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup $(ARGS)
 
 check: lint types architecture  ## lint, types, import contracts, architecture (make -k check: all, in spite of a failure)
 

@@ -9,6 +9,9 @@ was skipped. An expected failure (`xfail`) is none.
 Hypothesis: profile `dev`, quick, new examples each time; profile `ci` (where `CI` is set), more and always the same
 ones. `--hypothesis-profile` or `HYPOTHESIS_PROFILE` chooses another: `thorough` looks long.
 
+Local model: a test that talks to the real small model asks for the fixture `local_weights`. Such tests run in one worker, one after the
+other, where pytest runs in several (`make test`): the model needs its core, and its servers are started once.
+
 Conformance: tests in `tests/conformance/` are collected only where the recorded streams are: in the folder that
 `HEADRACE_CONFORMANCE` names, else in `../shared/conformance`. The fixture `conformance_root` is that folder; for
 parametrising use `conformance_folder.CONFORMANCE` (tests/support).
@@ -44,6 +47,13 @@ def pytest_configure(config):
     if os.environ.get("HEADRACE_NO_SKIPS", "") not in {"", "0"}:
         # As a plugin of its own it also sees tests outside this folder (README, docs, docstrings).
         config.pluginmanager.register(NoSkips(), "headrace-no-skips")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "local_weights" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("local model"))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
 
@@ -71,10 +70,7 @@ async def test_without_the_extra_it_says_what_to_install(program):
     assert "pip install 'headrace[local]'" in done.err
 
 
-async def test_a_real_model_calls_a_real_tool_and_answers(program):
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("needs: pip install 'headrace[local]'")
-    _need_the_weights()
+async def test_a_real_model_calls_a_real_tool_and_answers(program, local_weights):
     kept = {name: os.environ[name] for name in ("CI",) if name in os.environ}
     done = await program(python=("-m", "headrace.cli.demo"), environ={"HEADRACE_CACHE": str(cache_dir()), **kept})
     assert done.code == 0, done.text + done.err

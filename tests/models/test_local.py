@@ -279,16 +279,6 @@ TOOLS = [
 ]
 
 
-def need_the_real_thing():
-    missing = [] if importlib.util.find_spec("xllamacpp") else ["pip install 'headrace[local]'"]
-    try:
-        find("smollm2")
-    except ConfigError:
-        missing.append("headrace local pull")
-    if missing:
-        pytest.skip("needs: " + "; ".join(missing))
-
-
 QUESTIONS = [
     ("What time is it in Berlin?", ("city_time", {"city": "Berlin"})),
     ("Multiply 17 by 23.", ("calculate", {"a": 17, "operator": "*", "b": 23})),
@@ -299,8 +289,7 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="session")
-def server():
-    need_the_real_thing()
+def server(local_weights):
     server = LocalServer.start("smollm2", threads=1)
     yield server
     server.stop()
@@ -343,6 +332,7 @@ def read(events):
     return text, [(call["name"], json.loads(call["arguments"])) for call in calls.values()], finish
 
 
+@pytest.mark.usefixtures("local_weights")
 class TestTheRealServer:
     def test_it_says_where_it_is_and_hides_its_key(self, server):
         assert server.base_url.startswith("http://127.0.0.1:")
@@ -430,7 +420,6 @@ class TestTheRealServer:
         assert "<tool" not in without
 
     async def test_with_the_strict_template_a_required_call_comes(self):
-        need_the_real_thing()
         async with LocalServer.open("smollm2", template="strict", threads=1) as server:
             async with httpx2.AsyncClient(
                 base_url=server.base_url, headers={"authorization": f"Bearer {server.api_key}"}, timeout=120
@@ -446,16 +435,15 @@ class TestTheRealServer:
                 await client.get(url)
 
     def test_a_template_that_does_not_parse_is_a_config_error(self):
-        need_the_real_thing()
         with pytest.raises(ConfigError, match="chat template"):
             LocalServer.start("smollm2", template="{% if %}")
         with pytest.raises(ConfigError, match="tools, strict, model"):
             LocalServer.start("smollm2", template="hermes")
 
 
+@pytest.mark.usefixtures("local_weights")
 def test_a_shared_server_starts_once_says_nothing_and_stops_with_the_interpreter_even_in_mid_answer():
     """In a process of its own, since it is about its end: two loops and many tasks get one server, and an open stream delays nothing."""
-    need_the_real_thing()
     code = """
 import asyncio, httpx2
 from headrace.models.local import shared_server

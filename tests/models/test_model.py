@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from itertools import count
 
@@ -299,13 +298,8 @@ async def test_an_answer_is_read_once_and_inside_its_block():
 # --- a model in this process
 
 
-async def test_a_model_in_this_process_is_talked_to_like_any_other():
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("needs: pip install 'headrace[local]'")
-    try:
-        made = Model("local:smollm2", settings={"max_tokens": 8, "temperature": 0}, environ={})
-    except ConfigError:
-        pytest.skip("needs: headrace local pull")
+async def test_a_model_in_this_process_is_talked_to_like_any_other(local_weights):
+    made = Model("local:smollm2", settings={"max_tokens": 8, "temperature": 0}, environ={})
     assert (made.provider, repr(made)) == ("local", "Model('local:smollm2', base_url=None)")
     async with made:
         async with made.stream("Say hello.") as stream:

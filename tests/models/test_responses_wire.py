@@ -73,8 +73,7 @@ async def test_an_error_is_of_the_same_class_inside_of_a_stream_and_before_it(bo
 
 
 @pytest.fixture(scope="module")
-async def server():
-    pytest.importorskip("xllamacpp", reason="install headrace[local]")
+async def server(local_weights):
     async with LocalServer.open("smollm2", template="strict", threads=1) as running:
         yield running
 
