@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import some
 from headrace._json import MAX_DEPTH, dumps, freeze
 from headrace.errors import SchemaVersionError, UsageError
 from headrace.messages.codec import (
@@ -67,6 +68,7 @@ def test_the_methods_of_a_message_do_the_same(message):
     assert Message.from_json(data) == type(message).from_json(data) == Message.from_dict(message.to_dict()) == message
 
 
+@some
 @given(st.lists(messages, max_size=4))
 def test_lists_of_messages_round_trip(history):
     data = encode_messages(history)
@@ -75,6 +77,7 @@ def test_lists_of_messages_round_trip(history):
     assert encode_messages(iter(history)) == data
 
 
+@some
 @given(st.lists(messages, max_size=3), json_objects)
 def test_documents_round_trip(history, metadata):
     data = encode_document(history, metadata=metadata)

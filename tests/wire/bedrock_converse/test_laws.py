@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from aws_bytes import aws_event, invoke_chunk
 from bedrock_samples import ANTHROPIC, CONVERSE, INVOKE
 from decoding_runs import check_result, decoded, deltas_of
+from examples import some
 from headrace.decoding import StreamDecoder
 from slicing import bytewise, slicings
 
@@ -34,6 +35,7 @@ def test_byte_by_byte_gives_the_same_chunks_and_the_same_message(protocol, body)
 
 
 @each
+@some
 @given(data=st.data())
 def test_any_slicing_gives_the_same_chunks(protocol, body, data):
     chunks, result = decoded(body, protocol=protocol)
