@@ -19,7 +19,6 @@ from headrace.errors import (
     ConnectionLostError,
     RateLimitError,
     StreamTruncatedError,
-    UnsupportedError,
     UsageError,
 )
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
@@ -659,15 +658,6 @@ def test_wrong_use_is_told_at_once_and_names_the_argument(options, argument):
     with pytest.raises(UsageError) as caught:
         Agent(**({"model": ScriptedModel()} | options))
     assert argument is None or caught.value.argument == argument
-
-
-def test_what_this_version_cannot_do_is_said():
-    with pytest.raises(UnsupportedError, match="later version"):
-        Agent(ScriptedModel(), output_type=int)
-    with pytest.raises(UnsupportedError, match="needs_approval"):
-        Agent(ScriptedModel(), tools=[add.replace(options=add.options.__class__(needs_approval=True))])
-    with pytest.raises(UnsupportedError, match="external"):
-        Agent(ScriptedModel(), tools=[add.replace(options=add.options.__class__(external=True))])
 
 
 @pytest.mark.parametrize(

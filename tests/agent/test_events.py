@@ -11,7 +11,8 @@ import pytest
 
 from headrace.agent import events
 from headrace.agent.approval import Answer, Approve, Deny, Pending
-from headrace.agent.events import Event, decode_event, encode_event
+from headrace.agent.event_codec import decode_event, encode_event
+from headrace.agent.events import Event
 from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import JsonPart, MediaPart, OpaquePart, TextPart, ToolCallPart, ToolResultPart
@@ -43,6 +44,7 @@ EXAMPLES = [
     events.ToolCallEnded(*HEAD, "m/2", "c", "add", '{"a":', None, False),
     events.ToolStarted(*HEAD, "m/2"),
     events.ToolOutput(*HEAD, "m/2", JsonPart([1, None])),
+    events.ToolProgress(*HEAD, "m/2", "reading", 3.0, 7.5),
     events.ToolEnded(*HEAD, "m/2", RESULT),
     events.ApprovalRequired(*HEAD, PENDING),
     events.ExternalRequired(*HEAD, msgspec.structs.replace(PENDING, kind="external")),
@@ -55,7 +57,9 @@ EXAMPLES = [
     events.AttemptDiscarded(*HEAD, "m", 1, "died"),
     events.ReminderAdded(*HEAD, UserMessage("x", origin="framework", reminder_kind="empty_response")),
     events.ContextCompacted(*HEAD, 80, 12, "window"),
+    events.ToolsChanged(*HEAD, ("add",), "files: the server is gone"),
     events.LimitReached(*HEAD, "rounds", 25),
+    events.LimitReached(*HEAD, "tool_calls", 5, "search"),
     events.SubRun(*HEAD, "m/2", events.TextDelta(1, "sub", 1, AT, "sm", 0, "deep")),
     events.ErrorRaised(*HEAD, "rate_limit", "slow down", True),
     events.RunEnded(*HEAD, "completed", ANSWERED, Usage(output_tokens=3), (PENDING,)),
@@ -73,8 +77,8 @@ STRANGE_EXAMPLES = [
 ]
 TABLE = """
     run_started round_started text_started text_delta text_ended reasoning_started reasoning_delta reasoning_ended
-    tool_call_started tool_call_arguments tool_call_ended tool_started tool_output tool_ended approval_required external_required
-    approval_given round_ended attempt_discarded reminder_added context_compacted limit_reached subrun error run_ended
+    tool_call_started tool_call_arguments tool_call_ended tool_started tool_output tool_progress tool_ended approval_required external_required
+    approval_given round_ended attempt_discarded reminder_added context_compacted tools_changed limit_reached subrun error run_ended
 """.split()
 
 

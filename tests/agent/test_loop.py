@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headrace.agent.limits import Limits
-from headrace.agent.loop import AddReminder, CallModel, Fail, Finish, Loop, Rules, RunTools, next_step
+from headrace.agent.loop import Loop, next_step
+from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, Rules, RunTools
 from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import (

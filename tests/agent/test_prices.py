@@ -9,8 +9,9 @@ from decimal import Decimal
 import pytest
 
 from headrace.agent.limits import Limits
-from headrace.agent.loop import Loop, Rules
+from headrace.agent.loop import Loop
 from headrace.agent.prices import listed_prices, price_of
+from headrace.agent.steps import Rules
 from headrace.errors import MissingExtraError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import TextPart

@@ -19,10 +19,10 @@ DONE = AssistantMessage("3", generate_reason="completed")
 
 async def test_a_conversation_is_kept_under_its_id():
     sessions = MemorySessions()
-    assert await sessions.begin("a") == ()
-    await sessions.commit("a", [ASKED, DONE])
-    assert await sessions.begin("a") == (ASKED, DONE)
-    assert await sessions.begin("b") == ()
+    assert await sessions.begin("a", "r") == ()
+    await sessions.commit("a", "r", [ASKED, DONE])
+    assert await sessions.begin("a", "r") == (ASKED, DONE)
+    assert await sessions.begin("b", "r") == ()
     assert sessions.get("a").messages == (ASKED, DONE)
     sessions.forget("a")
     sessions.forget("a")
@@ -31,11 +31,19 @@ async def test_a_conversation_is_kept_under_its_id():
 
 async def test_a_second_run_on_a_conversation_is_refused_until_the_first_has_ended():
     session = Session("talk", [ASKED])
-    assert await session.begin("talk") == (ASKED,)
-    with pytest.raises(ConflictError, match="another run works on session 'talk'"):
-        await session.begin("talk")
-    await session.commit("talk", [DONE])
-    assert await session.begin("talk") == (ASKED, DONE)
+    assert await session.begin("talk", "one") == (ASKED,)
+    assert session.holder == "one"
+    with pytest.raises(ConflictError, match="another run works on session 'talk': one"):
+        await session.begin("talk", "two")
+    await session.commit("talk", "one", [DONE])
+    assert session.holder is None
+    assert await session.begin("talk", "two") == (ASKED, DONE)
+
+
+async def test_a_run_that_waited_takes_its_conversation_up_again():
+    session = Session("talk", [ASKED])
+    await session.begin("talk", "one")
+    assert await session.begin("talk", "one") == (ASKED,)
 
 
 def test_a_session_without_a_name_gets_one():

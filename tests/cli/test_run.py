@@ -8,7 +8,7 @@ import json
 import pytest
 
 from chat_bytes import DONE, call_stream, chunk, event, text_stream
-from headrace.agent.events import decode_event
+from headrace.agent.event_codec import decode_event
 from headrace.agent.fold import fold
 from servers import Hold, Reply, Reset, Stall, free_port, scripted_server
 

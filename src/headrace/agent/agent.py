@@ -6,29 +6,53 @@ no state of a run, so one agent serves any number of runs at the same time.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, Self, cast
 
 from headrace import _sync
-from headrace.agent.engine import Engine, Setup, Talk
+from headrace.agent.approval import Answer, Reply
+from headrace.agent.claims import CLAIMS, Claims
+from headrace.agent.context.policy import ContextPolicy
+from headrace.agent.context.reminders import ReminderRules
+from headrace.agent.engine import Engine
 from headrace.agent.events import Event
-from headrace.agent.loop import Rules
+from headrace.agent.given import (
+    Answering,
+    check_count,
+    checked_timeout,
+    groups_of,
+    history_of,
+    instructions_of,
+    model_of,
+    offered_tools,
+    permissions_of,
+    rules_of,
+    sorted_tools,
+)
+from headrace.agent.given import new_id as made_id
+from headrace.agent.given import now as clock
+from headrace.agent.hooks import Hooks, HookTable
+from headrace.agent.limits import Limits
+from headrace.agent.permission.judging import Mode, Permissions
+from headrace.agent.replies import checked_replies
 from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import MemorySessions, Session, SessionStore, checked_keep
-from headrace.errors import UnsupportedError, UsageError
+from headrace.agent.setup import Offer, Setup, Talk
+from headrace.agent.subagent import agent_tool
+from headrace.errors import StateError, UsageError
 from headrace.messages.fields import Content
 from headrace.messages.message import Message, SystemMessage, UserMessage
 from headrace.messages.request import Settings
 from headrace.models.answer import ModelLike, SettingsLike
-from headrace.models.model import Model
+from headrace.tools.source import ToolSource
 from headrace.tools.tool import Tool
 from headrace.tools.toolset import ToolLike, Toolset
 
 DEFAULT_MAX_ROUNDS: Final = 25
 DEFAULT_MAX_PARALLEL_TOOLS: Final = 8
+DEFAULT_REMINDERS: Final = ReminderRules(limits_at=None, silence_s=None)
 
 
 class Agent:
@@ -40,66 +64,102 @@ class Agent:
 
     Args:
         model: a model, or its id.
-        tools: functions, tools and toolsets.
+        tools: functions, tools, toolsets, and sources of tools that live elsewhere, such as MCP servers.
+        groups: the groups of tools that are on when a run begins; the model then gets a tool, `switch_tools`, to switch them. None: all are
+            on, and the model switches nothing.
         instructions: the system prompt; it is sent with every request and is no part of the history.
-        output_type: the type of the answer; a later version brings it.
+        output_type: the type of the answer: a pydantic model, dataclass, TypedDict, Struct, plain type, union or JSON Schema, or an
+            `OutputSpec`, which says more; None: text.
         max_rounds: how many tool rounds may run in full; then the model must answer without tools. None or 0: no limit.
         max_tool_calls: how many tool calls may run in one run; further ones are `not_run`, and the model must answer. None: no limit.
         max_parallel_tools: how many tools may run at once.
+        permissions: the mode and the rules by which calls run, are asked about or denied; by default only tools that say
+            `needs_approval` are asked about.
+        run_while_pending: whether the other calls of a round run while some of it wait for somebody; else all wait.
+        early_start: calls of idempotent tools may start while the answer still streams, as soon as the wire says that they are whole.
+        stop_on_denial: end the run when a person has denied every call of a round.
+        limits: what one run may use: tool calls, tokens, cost, time; fields of `Limits`.
+        context: how long what is sent may get, and how it is made shorter; by default nothing is done before the provider says that it is
+            too long.
+        reminders: what the model is told that nobody says: by default that a call keeps failing.
+        hooks: code of your own before and after runs, rounds, model calls and tool calls; see `Hooks`.
         tool_timeout_s: how long a tool may take that does not say so itself, in seconds; None: no limit.
         settings: for every request of a run, over those of the model.
         sessions: where `session="id"` is kept; by default in the agent's own memory.
+        claims: remembers which states were resumed; by default in this process.
         new_id: makes the ids of runs and messages.
         now: the time, in UTC.
 
     Raises:
         UsageError: an argument does not fit; the error names it.
-        UnsupportedError: this version cannot do that yet.
+        MissingExtraError: there is a limit on cost, and the prices are not installed.
     """
 
     def __init__(
         self,
         model: str | ModelLike,
         *,
-        tools: Iterable[ToolLike | Toolset] = (),
+        tools: Iterable[ToolLike | Toolset | ToolSource] | Toolset = (),
         instructions: str | SystemMessage | None = None,
+        groups: Iterable[str] | None = None,
         output_type: object = None,
         max_rounds: int | None = DEFAULT_MAX_ROUNDS,
         max_tool_calls: int | None = None,
         max_parallel_tools: int = DEFAULT_MAX_PARALLEL_TOOLS,
         tool_timeout_s: float | None = None,
+        permissions: Permissions | Mode | None = None,
+        run_while_pending: bool = True,
+        early_start: bool = False,
+        stop_on_denial: bool = False,
+        limits: Limits | Mapping[str, Any] | None = None,
+        context: ContextPolicy | None = None,
+        reminders: ReminderRules | None = DEFAULT_REMINDERS,
+        hooks: Iterable[Hooks] | Hooks = (),
         settings: SettingsLike = None,
         sessions: SessionStore | None = None,
+        claims: Claims = CLAIMS,
         new_id: Callable[[], str] | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         """Check everything; do nothing."""
-        if output_type is not None:
-            raise UnsupportedError(
-                "output_type comes in a later version; ask for JSON in the instructions until then", argument="output_type"
-            )
-        _check_count("max_rounds", max_rounds, least=0)
-        _check_count("max_tool_calls", max_tool_calls, least=1)
-        _check_count("max_parallel_tools", max_parallel_tools, least=1, is_optional=False)
-        if tool_timeout_s is not None and not (isinstance(tool_timeout_s, (int, float)) and tool_timeout_s > 0):
-            raise UsageError(f"tool_timeout_s is {tool_timeout_s!r}; it is a number of seconds above 0, or None", argument="tool_timeout_s")
+        check_count("max_parallel_tools", max_parallel_tools, least=1, is_optional=False)
         self._is_own_model = isinstance(model, str)
-        self.model: ModelLike = _model_of(model)
-        self.tools = tools if isinstance(tools, Toolset) else Toolset(tools)
-        for tool in self.tools:
-            _check_tool(tool)
+        self.model: ModelLike = model_of(model)
+        self.tools, self.sources = sorted_tools(tools)
+        self._opened = 0
+        self.permissions = permissions_of(permissions)
         self.sessions: SessionStore = MemorySessions() if sessions is None else sessions
+        policy = ContextPolicy() if context is None else context
+        active = groups_of(groups, self.tools)
+        answering = Answering.of(output_type, self.model, has_tools=bool(len(self.tools) or self.sources))
+        offered = offered_tools(self.tools, policy, has_groups=active is not None)
         self._setup = Setup(
             model=self.model,
-            tools=self.tools,
-            specs=self.tools.specs,
-            instructions=_instructions_of(instructions),
-            rules=Rules(tools=self.tools.names, max_rounds=max_rounds, max_tool_calls=max_tool_calls),
+            offer=Offer.of(offered, answering.parts),
+            instructions=instructions_of(instructions, answering.instructions),
+            context=policy,
+            reminders=reminders,
+            output=answering.parts,
+            sources=self.sources,
+            groups=active,
+            rules=rules_of(
+                offered,
+                answering,
+                self.model,
+                limits=limits,
+                max_rounds=max_rounds,
+                max_tool_calls=max_tool_calls,
+                stop_on_denial=stop_on_denial,
+            ),
+            hooks=HookTable.of(hooks),
             settings=Settings.of(settings),
+            runs_others=run_while_pending,
+            early_start=early_start,
+            claims=claims,
             max_parallel_tools=max_parallel_tools,
-            tool_timeout_s=tool_timeout_s,
-            new_id=new_id or _new_id,
-            now=now or _now,
+            tool_timeout_s=checked_timeout(tool_timeout_s),
+            new_id=new_id or made_id,
+            now=now or clock,
         )
 
     def __repr__(self) -> str:
@@ -107,15 +167,35 @@ class Agent:
         return f"Agent({self.model.id!r}, tools=[{', '.join(self.tools.names)}])"
 
     async def __aenter__(self) -> Self:
+        """Keep what the agent works with open over its runs: connections of the model, sources of tools."""
+        for source in self.sources:
+            await source.open()
+            self._opened += 1
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the model if the agent made it from an id."""
+        """Close the model if the agent made it from an id, and the sources of tools that `async with` opened."""
+        while self._opened:
+            self._opened -= 1
+            await self.sources[self._opened].aclose()
         if self._is_own_model:
             await self.model.aclose()
+
+    def as_tool(self, name: str, description: str, **options: Any) -> Tool[..., Any]:
+        """Return the agent as a tool of another one: it is given a `task` and gives its answer.
+
+        What happens inside is seen as `subrun` events of the outer run, what it used counts there, and when a call inside waits for
+        somebody the outer run waits, with the outer call in `pending.path`. `context.deps` are the outer run's.
+
+        Args:
+            name: the tool's name.
+            description: what the agent is good for, for the model that calls it.
+            options: those of `@tool`, such as `needs_approval` or `timeout_s`.
+        """
+        return agent_tool(self, name=name, description=description, options=options)
 
     async def run(
         self,
@@ -125,6 +205,7 @@ class Agent:
         history: Iterable[Message] = (),
         keep: str = "rounds",
         deps: object = None,
+        permissions: Permissions | Mode | None = None,
         on_event: Callable[[Event], object] | None = None,
     ) -> RunResult:
         """Run to the end and return what came out; the arguments are those of `stream`.
@@ -133,14 +214,9 @@ class Agent:
             HeadraceError: the model or the network failed; `.result` holds what was kept.
             asyncio.CancelledError: the task was cancelled; the session holds what came, marked as interrupted.
         """
-        engine = self._engine(input, session=session, history=history, keep=keep, deps=deps, on_event=on_event)
-        while not engine.is_over:
-            await engine.step()
-            engine.made.clear()
-        if engine.failure is not None:
-            raise engine.failure
-        assert engine.result is not None
-        return engine.result
+        return await _run(
+            self._engine(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, on_event=on_event)
+        )
 
     def run_sync(
         self,
@@ -150,10 +226,13 @@ class Agent:
         history: Iterable[Message] = (),
         keep: str = "rounds",
         deps: object = None,
+        permissions: Permissions | Mode | None = None,
         on_event: Callable[[Event], object] | None = None,
     ) -> RunResult:
         """Do as `run`, from synchronous code; works in a notebook as well."""
-        return _sync.run(self.run(input, session=session, history=history, keep=keep, deps=deps, on_event=on_event))
+        return _sync.run(
+            self.run(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, on_event=on_event)
+        )
 
     def stream(
         self,
@@ -163,6 +242,7 @@ class Agent:
         history: Iterable[Message] = (),
         keep: str = "rounds",
         deps: object = None,
+        permissions: Permissions | Mode | None = None,
         on_event: Callable[[Event], object] | None = None,
     ) -> Run:
         """Run while somebody watches: `async with agent.stream(…) as run: async for event in run`.
@@ -175,12 +255,13 @@ class Agent:
                 encoders repair what is sent, and say so in the answer's warnings; the history itself is left as it is.
             keep: what the session keeps: whole `rounds`, or only the user's words and the `answers`.
             deps: what tools get as `context.deps`.
+            permissions: instead of the agent's own.
             on_event: sees every event as it is made, also those that end a run which nobody reads any more; must be quick and not raise.
 
         Raises:
             UsageError: an argument does not fit; the error names it.
         """
-        return Run(self._engine(input, session=session, history=history, keep=keep, deps=deps, on_event=on_event))
+        return Run(self._engine(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, on_event=on_event))
 
     def _engine(
         self,
@@ -190,16 +271,94 @@ class Agent:
         history: Iterable[Message],
         keep: str,
         deps: object,
+        permissions: Permissions | Mode | None,
         on_event: Callable[[Event], object] | None,
     ) -> Engine:
         store, session_id = self._session(session)
         talk = Talk(
             input=self._input(given),
-            history=_history_of(history),
+            history=history_of(history),
             store=store,
             session_id=session_id,
             keep=checked_keep(keep),
             deps=deps,
+            permissions=self.permissions if permissions is None else permissions_of(permissions),
+        )
+        return Engine(self._setup, talk, sink=on_event)
+
+    # ------------------------------------------------------------------------------------------ going on
+
+    async def resume(
+        self,
+        state: object,
+        answers: Iterable[Reply] | Reply = (),
+        *,
+        session: Session | None = None,
+        deps: object = None,
+        on_event: Callable[[Event], object] | None = None,
+    ) -> RunResult:
+        """Go on with a run that waits, or that broke off; the arguments are those of `resume_stream`."""
+        return await _run(self._resumed(state, answers, session, deps, on_event))
+
+    def resume_stream(
+        self,
+        state: object,
+        answers: Iterable[Reply] | Reply = (),
+        *,
+        session: Session | None = None,
+        deps: object = None,
+        on_event: Callable[[Event], object] | None = None,
+    ) -> Run:
+        """Go on with a run while somebody watches; `seq`, usage and limits go on as well.
+
+        A run that waits goes on as far as it can: with some of its questions answered it runs those calls and waits again for the rest.
+        A run that broke off (its state was taken while it ran) asks for an answer that was on its way again; a call that had started
+        and left no result runs again if its tool is idempotent, else it is `in_doubt` and a person is asked.
+
+        Args:
+            state: what `result.state` or `run.state` gave; the dictionary or its JSON text. It is accepted once.
+            answers: `Approve`, `Deny` and `Answer`, in any order, for some or all of the calls that wait.
+            session: the `Session` object of the run, if it was started with one; a session of the agent's own is found by its id.
+            deps: what tools get as `context.deps`.
+            on_event: sees every event as it is made.
+
+        Raises:
+            UsageError: the state is none, or an answer does not fit its tool; nothing happened, and the state can still be used.
+            StateError: the run has ended; an answer is foreign, stale or repeated; or (at the first event) the state was resumed before.
+            SchemaVersionError: a later version wrote the state.
+        """
+        return Run(self._resumed(state, answers, session, deps, on_event))
+
+    async def give_up(self, state: object, *, session: Session | None = None) -> RunResult:
+        """End a run that waits: its open calls get `interrupted` results, no model is asked, the session is free again.
+
+        Raises:
+            UsageError: as `resume_stream`.
+        """
+        engine = self._resumed(state, (), session, None, None)
+        await engine.give_up()
+        assert engine.result is not None
+        return engine.result
+
+    def _resumed(
+        self, state: object, answers: object, session: Session | None, deps: object, on_event: Callable[[Event], object] | None
+    ) -> Engine:
+        saved = RunResult.from_state(state)
+        if saved.open is None:
+            raise StateError(f"run {saved.run_id} has ended as {saved.generate_reason}; nothing is left to resume", argument="state")
+        answered = [reply.call_key for reply in saved.open.replies]
+        replies = checked_replies(answers, saved.pending, answered=answered, tool_of=self.tools.get)
+        store, session_id = self._session(saved.session_id if session is None else session)
+        own = {pending.call_key for pending in saved.pending if not pending.path}
+        rules = (rule for reply in replies if not isinstance(reply, Answer) and reply.call_key in own for rule in reply.rules)
+        talk = Talk(
+            store=store,
+            session_id=session_id,
+            keep=saved.open.keep,
+            deps=deps,
+            permissions=saved.open.permissions.with_rules(*rules),
+            saved=saved,
+            replies=replies,
         )
         return Engine(self._setup, talk, sink=on_event)
 
@@ -225,51 +384,11 @@ class Agent:
         return (message,)
 
 
-def _model_of(model: object) -> ModelLike:
-    if isinstance(model, str):
-        return Model(model)
-    if not callable(getattr(model, "stream", None)):
-        raise UsageError(f"model is a {type(model).__name__}; give a Model, or a model's id", argument="model")
-    return cast("ModelLike", model)
-
-
-def _instructions_of(instructions: object) -> SystemMessage | None:
-    if instructions is None or instructions == "":
-        return None
-    if isinstance(instructions, SystemMessage):
-        return instructions
-    if not isinstance(instructions, str):
-        raise UsageError(f"instructions is a {type(instructions).__name__}, not text", argument="instructions")
-    return SystemMessage(instructions)
-
-
-def _history_of(history: object) -> tuple[Message, ...]:
-    if isinstance(history, (str, Message)) or not isinstance(history, Iterable):
-        raise UsageError(f"history is a {type(history).__name__}, not a list of messages", argument="history")
-    messages = tuple(cast("Iterable[object]", history))
-    for n, message in enumerate(messages):
-        if not isinstance(message, Message):
-            raise UsageError(f"history[{n}] is a {type(message).__name__}, not a message", argument=f"history[{n}]")
-    return cast("tuple[Message, ...]", messages)
-
-
-def _check_tool(tool: Tool[..., Any]) -> None:
-    if tool.options.needs_approval or tool.options.external:
-        option = "needs_approval" if tool.options.needs_approval else "external"
-        raise UnsupportedError(f"tool {tool.name}: {option} comes in a later version", argument=tool.name)
-
-
-def _check_count(name: str, value: object, *, least: int, is_optional: bool = True) -> None:
-    if value is None and is_optional:
-        return
-    if type(value) is not int or value < least:
-        what = f"a whole number from {least} up" + (", or None" if is_optional else "")
-        raise UsageError(f"{name} is {value!r}; it is {what}", argument=name)
-
-
-def _new_id() -> str:
-    return uuid.uuid4().hex
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+async def _run(engine: Engine) -> RunResult:
+    while not engine.is_over:
+        await engine.step()
+        engine.made.clear()
+    if engine.failure is not None:
+        raise engine.failure
+    assert engine.result is not None
+    return engine.result

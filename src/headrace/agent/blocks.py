@@ -17,7 +17,7 @@ from headrace.agent.events import Event
 from headrace.messages.accumulator import Accumulator
 from headrace.messages.assembly import ordered
 from headrace.messages.deltas import CitationDelta, Delta, PartDelta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallFragment
-from headrace.messages.growing import Choice
+from headrace.messages.growing import Choice, Growing
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 
@@ -93,6 +93,16 @@ class Blocks:
         """Return the message of what has come, in which nothing is runnable unless the stream itself has ended."""
         return self._accumulator.message()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether something of the answer has come."""
+        return bool(self._choice.parts)
+
+    @property
+    def calls(self) -> list[Growing]:
+        """The calls so far, in the order in which they came."""
+        return [part for part in self._choice.parts if part.kind == "tool_call" or part.call is not None]
+
     def is_made_of(self, message: AssistantMessage) -> bool:
         """Return whether a message has as many parts as came here."""
         return len(message.parts) == len(self._choice.parts)
@@ -166,7 +176,7 @@ class Blocks:
     def _grow_call(self, key: int, arguments: str | None) -> None:
         if key in self._calls:
             if arguments:
-                self._scribe.add(events.ToolCallArguments, self._call_key(key), arguments)
+                self._scribe.add(events.ToolCallArguments, self.call_key(key), arguments)
             return
         waiting = self._waiting.setdefault(key, [])
         if arguments:
@@ -188,21 +198,22 @@ class Blocks:
 
     # ------------------------------------------------------------------------------------------ starting and ending
 
-    def _call_key(self, key: int) -> str:
+    def call_key(self, key: int) -> str:
+        """Return the key of a call, by that of its part."""
         return f"{self.message_id}/{key}"
 
     def _start_call(self, key: int, call_id: str, name: str) -> None:
         self._calls.add(key)
-        self._scribe.add(events.ToolCallStarted, self._call_key(key), call_id, name)
+        self._scribe.add(events.ToolCallStarted, self.call_key(key), call_id, name)
         arguments = "".join(self._waiting.pop(key, ()))
         if arguments:
-            self._scribe.add(events.ToolCallArguments, self._call_key(key), arguments)
+            self._scribe.add(events.ToolCallArguments, self.call_key(key), arguments)
 
     def _end_call(self, key: int, part: ToolCallPart) -> str:
         if key not in self._calls:
             self._waiting.setdefault(key, [part.arguments])
             self._start_call(key, part.id, part.name)
-        call_key = self._call_key(key)
+        call_key = self.call_key(key)
         self._scribe.add(events.ToolCallEnded, call_key, part.id, part.name, part.arguments, part.parsed, part.runnable)
         return call_key
 

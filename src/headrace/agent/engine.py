@@ -1,6 +1,6 @@
 """The driver of one run: does what the loop says, one step at a time.
 
-The rule of this file: it waits (for the model, the tools, the session) and decides nothing: `loop.py` says what is next, `ledger.py`
+The rule of this file: it waits (for the model, the tools, the session, hooks) and decides nothing: `loop.py` says what is next, `ledger.py`
 writes down what happened. Each step waits for one thing, so a run can be left between any two events; `abort` and `fail` end it from
 wherever it stands.
 """
@@ -9,64 +9,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from datetime import datetime
-from typing import Any, Literal, TypeAlias, assert_never
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias, assert_never
 
-import msgspec
-
+from headrace.agent.asking import Asking
+from headrace.agent.calls import Calls
+from headrace.agent.early import Early
 from headrace.agent.events import Event
-from headrace.agent.execution import run_tool
-from headrace.agent.ledger import Ledger, steering
-from headrace.agent.loop import AddReminder, CallModel, Fail, Finish, PlannedCall, Rules, RunTools
+from headrace.agent.gate import HookSaid
+from headrace.agent.hooks import ModelCall, Retry, Stop
+from headrace.agent.interruption import Interruption
+from headrace.agent.ledger import steering
+from headrace.agent.reading import Reading
 from headrace.agent.run_result import RunResult
-from headrace.agent.session import Keep, SessionStore, kept
-from headrace.agent.tool_round import Ended, OnOutput, Output, Started, ToolRound
-from headrace.errors import APIError, HeadraceError, StateError, UsageError
-from headrace.messages.deltas import Restarted
+from headrace.agent.setup import Setup, Talk
+from headrace.agent.standing import Standing
+from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, PlannedCall, RunTools
+from headrace.errors import ContextLengthError, HeadraceError, StateError, UsageError
 from headrace.messages.fields import Content, GenerateReason
-from headrace.messages.message import AssistantMessage, Message, SystemMessage, UserMessage
-from headrace.messages.parts import ToolResultPart
-from headrace.messages.request import Settings, ToolSpec
-from headrace.models.answer import AnswerStream, AttemptDiscarded, ModelLike, StreamItem
-from headrace.tools.context import Context
-from headrace.tools.toolset import Toolset
+from headrace.messages.message import AssistantMessage, Message, UserMessage
 
+MAX_RETRIES: Final = 20
+"""How often hooks may ask for another answer in one run."""
 _Phase: TypeAlias = Literal["new", "ready", "answer", "tools", "over"]
-
-
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs of an agent share; made once, so that encoders recognise what they have encoded before."""
-
-    model: ModelLike
-    tools: Toolset
-    specs: tuple[ToolSpec, ...]
-    instructions: SystemMessage | None
-    rules: Rules
-    settings: Settings
-    max_parallel_tools: int
-    tool_timeout_s: float | None
-    new_id: Callable[[], str]
-    now: Callable[[], datetime]
-
-
-class Talk(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run is about.
-
-    Attributes:
-        input: the messages that it adds first.
-        history: what was said before and is not kept again.
-        store, session_id: where the conversation is kept; None: nowhere.
-        keep: what is kept of it.
-        deps: for the tools.
-    """
-
-    input: tuple[Message, ...]
-    history: tuple[Message, ...] = ()
-    store: SessionStore | None = None
-    session_id: str | None = None
-    keep: Keep = "rounds"
-    deps: Any = None
 
 
 class Engine:
@@ -75,54 +40,60 @@ class Engine:
     Attributes:
         made: the events that were made and not taken yet.
         result: what the run gave, once it is over.
+        wanted: the type of the answer, or None for text.
         failure: what the run failed with, to be raised when the events were taken.
     """
 
     def __init__(self, setup: Setup, talk: Talk, *, sink: Callable[[Event], object] | None = None) -> None:
         """Do nothing yet."""
-        self.run_id = setup.new_id()
+        self.wanted = setup.rules.wanted
         self.result: RunResult | None = None
         self.failure: Exception | None = None
         self._setup = setup
         self._talk = talk
-        self._ledger = Ledger(self.run_id, setup.rules, sink=sink)
-        self.made = self._ledger.made
+        self._run = Standing(setup, talk, sink=sink)
+        self._ledger = self._run.ledger
+        self.run_id = self._run.run_id
+        self.made: deque[Event] = self._ledger.made
+        self._hooked = self._run.hooked
+        self._asking = Asking(setup, self._run)
         self._phase: _Phase = "new"
-        self._before: list[Message] = [] if setup.instructions is None else [setup.instructions]
-        self._before += talk.history
-        self._steers: deque[UserMessage] = deque()
-        self._stream: AnswerStream | None = None
-        self._items: AsyncIterator[StreamItem] | None = None
+        self._call: ModelCall | None = None
+        self._reading: Reading | None = None
         self._is_forced = False
-        self._round: ToolRound | None = None
-        self._is_interrupted = False
-        self._waiter: asyncio.Task[Any] | None = None
-        self._is_cancel_sent = False
+        self._has_recovered = False
+        self._retries = 0
+        self._calls: Calls | None = None
+        self._early: Early | None = None
+        self._interruption = Interruption()
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen."""
         return self._phase == "over"
 
+    @property
+    def state(self) -> RunResult:
+        """The run as it stands, the events in `made` included; once it is over, its result."""
+        if self.result is not None:
+            return self.result
+        if self._phase == "new":
+            raise StateError("the run has not begun, so it has no state; read its first event")
+        return self._run.result(None)
+
     # ------------------------------------------------------------------------------------------ from outside
 
     def steer(self, content: Content | UserMessage) -> None:
-        """Put words in before the next model call.
-
-        Raises:
-            StateError: there will be none.
-        """
+        """Put words in before the next model call; a `StateError` if there will be none."""
+        if self.result is not None and self.result.is_waiting:
+            raise StateError("the run waits for answers; go on with agent.resume_stream(…) and steer that")
         if self._ledger.has_answered or self.is_over:
             raise StateError("the run has given its final answer; start another one with these words")
-        self._steers.append(steering(content, self._setup.new_id, self._setup.now()))
+        self._run.steers.append(steering(content, self._setup.new_id, self._setup.now()))
 
     def interrupt(self) -> None:
         """End the run as soon as possible: what it waits for is given up."""
-        self._is_interrupted = True
-        waiter = self._waiter
-        # A callback of the step that runs just now must not cancel itself: the flag is looked at before the next step.
-        if waiter is not None and not self._is_cancel_sent and waiter is not asyncio.current_task():
-            self._is_cancel_sent = waiter.cancel()
+        self._interruption.ask()
 
     async def step(self) -> None:
         """Do the next thing; events, the result or a failure may come of it.
@@ -131,31 +102,24 @@ class Engine:
             asyncio.CancelledError: the task was cancelled; what had come is kept.
             ConflictError: another run works on the session; nothing happened.
         """
-        if self._is_interrupted:
+        interruption = self._interruption
+        if interruption.is_asked:
             await self.abort()
             return
-        task = self._waiter = asyncio.current_task()
+        interruption.enter()
         try:
             # Most steps read a chunk; they skip the table, and with it a coroutine.
             await (self._read() if self._phase == "answer" else self._advance())
         except asyncio.CancelledError:
-            is_ours = self._take_back(task)
+            is_ours = interruption.take_back()
             await self.abort()
             if not is_ours:
                 raise
         except Exception as error:  # noqa: BLE001 - a model may be a stranger's code; it is raised again when the events were taken
-            self._take_back(task)
+            interruption.take_back()
             await self._fail(error)
         finally:
-            self._waiter = None
-
-    def _take_back(self, task: asyncio.Task[Any] | None) -> bool:
-        """Take back the cancellation that `interrupt` sent; return whether there was one and no other."""
-        self._waiter = None
-        if not self._is_cancel_sent or task is None:
-            return False
-        self._is_cancel_sent = False
-        return task.uncancel() == 0
+            interruption.leave()
 
     async def abort(self) -> None:
         """End the run where it stands, as interrupted unless its answer had been given."""
@@ -173,6 +137,11 @@ class Engine:
                     await self._finish("error")
                 case _:
                     await self._finish("interrupted")
+
+    async def give_up(self) -> None:
+        """Begin, and end at once: a run that waited gets its calls closed."""
+        await self._begin()
+        await self.abort()
 
     async def _fail(self, error: Exception) -> None:
         if self._phase in ("new", "over"):
@@ -208,175 +177,224 @@ class Engine:
                 assert_never(self._phase)
 
     async def _begin(self) -> None:
-        talk = self._talk
-        if talk.store is not None and talk.session_id is not None:
-            self._before += await talk.store.begin(talk.session_id)
+        run, talk = self._run, self._talk
+        given: tuple[Message, ...] | Stop = talk.input
+        failure: Exception | None = None
+        await run.take_up()
+        if self._hooked.table.before_run and talk.saved is None:
+            try:
+                given = await self._hooked.input(talk.input)
+            except Exception as error:  # noqa: BLE001 - a hook is a stranger's code; the run begins, so that it can end with the error
+                failure = error
+        run.begin(talk.input if isinstance(given, Stop) else given)
         self._phase = "ready"
-        self._ledger.at = self._setup.now()
-        self._ledger.begin(talk.input)
+        if failure is not None:
+            raise failure
+        if isinstance(given, Stop):
+            await self._stop(given)
 
     async def _decide(self) -> None:
-        ledger, setup = self._ledger, self._setup
-        ledger.at = setup.now()
+        run, ledger = self._run, self._ledger
+        run.tick()
         step = ledger.loop.next
         match step:
             case CallModel(is_forced=is_forced):
                 await self._call_model(is_forced=is_forced)
             case RunTools(calls=calls):
-                self._phase = "tools"
-                self._round = ToolRound(calls, self._run_call(), is_parallel=self._is_parallel, limit=setup.max_parallel_tools)
+                await self._run_tools(calls)
             case AddReminder(kind=kind, text=text):
-                ledger.put_in(UserMessage(text, id=setup.new_id(), created_at=ledger.at, origin="framework", reminder_kind=kind))
+                ledger.put_in(run.own_words(kind, text))
             case Finish(generate_reason=reason):
-                if self._steers and ledger.loop.is_answered:
-                    self._put_in_steers()
+                if run.steers and ledger.loop.is_answered:
+                    run.put_in_steers()
                 else:
                     await self._finish(reason)
-            case Fail(message=message):
-                word = message.finish_reason_raw or "error"
-                raise APIError(f"the model ended its answer with {word!r}", code=word, partial=message)
+            case Fail():
+                raise step.error
             case _:
                 assert_never(step)
 
-    def _put_in_steers(self) -> None:
-        while self._steers:
-            self._ledger.put_in(self._steers.popleft())
+    # ------------------------------------------------------------------------------------------ the model
 
     async def _call_model(self, *, is_forced: bool) -> None:
-        setup, ledger = self._setup, self._ledger
-        self._put_in_steers()
-        ledger.start_round(setup.model.id, setup.new_id())
-        self._is_forced = is_forced
-        self._stream = self._items = None
+        run = self._run
+        if self._hooked.table.before_round and (stop := await self._hooked.stops("before_round")):
+            await self._stop(stop)
+            return
+        run.put_in_steers()
+        call = await self._asking.call(is_forced=is_forced)
+        if isinstance(call, Stop):
+            await self._stop(call)
+            return
+        self._ledger.start_round(self._setup.model.id, self._setup.new_id())
+        self._is_forced, self._has_recovered = is_forced, False
         self._phase = "answer"
-        self._stream = setup.model.stream(
-            [*self._before, *ledger.messages],
-            tools=setup.specs,
-            tool_choice="none" if is_forced and setup.specs else "auto",
-            settings=setup.settings,
-        )
-        self._items = aiter(await self._stream.__aenter__())
+        await self._ask(call)
+
+    async def _ask(self, call: ModelCall) -> None:
+        self._call, self._reading = call, self._asking.reading()
+        # Hooks have a say in every call, before it runs; so with such hooks none starts early.
+        if self._setup.early_start and not self._is_forced and not self._hooked.table.before_tool_call:
+            self._early = Early(self._ledger, self._run.scope())
+        await self._asking.open(call, self._reading)
+
+    async def _look_early(self) -> None:
+        """Start calls that are whole already; those of an answer that is void now are dropped."""
+        early = self._early
+        if early is None:
+            return
+        if early.blocks is not self._ledger.blocks:
+            await early.cancel()
+            early = self._early = Early(self._ledger, self._run.scope())
+        early.look()
 
     async def _read(self) -> None:
-        assert self._items is not None
-        assert self._stream is not None
+        assert self._reading is not None
         try:
-            item = await anext(self._items)
-        except StopAsyncIteration:
-            await self._let_go()
-            self._phase = "ready"
-            self._ledger.at = self._setup.now()
-            self._ledger.end_answer(self._stream.message, is_steered=bool(self._steers))
+            if await self._reading.read():
+                if self._early is not None:
+                    await self._look_early()
+                return
+        except ContextLengthError:
+            if self._has_recovered or self._ledger.blocks.has_begun or not await self._recover():
+                raise
             return
-        self._ledger.at = self._setup.now()
-        if isinstance(item, AttemptDiscarded):
-            self._ledger.discard(item.attempt, item.reason, self._setup.new_id())
-            return
-        deltas = item.deltas
-        for n, delta in enumerate(deltas):
-            if type(delta) is Restarted:  # the wire's own way to say that what came is void
-                self._ledger.blocks.feed(deltas[:n])
-                attempt = len(self._stream.attempts) + 1
-                self._ledger.discard(attempt, "the provider began the message anew", self._setup.new_id())
-                deltas = deltas[n + 1 :]
-                break
-        self._ledger.blocks.feed(deltas)
+        await self._let_go()
+        self._run.tick()
+        message: AssistantMessage | None = self._reading.message
+        stop: Stop | None = None
+        if self._hooked.table.after_model_call:
+            message, stop = await self._hooked_answer(self._reading.message)
+            if message is None:
+                return
+        assert message is not None
+        if self._hooked.table.after_run and self._ledger.loop.judge(message) not in (None, "tool_calls"):
+            more = await self._hooked.answered(message)
+            if more is not None:
+                self._run.steers.append(self._run.own_words("go_on", more.text))
+        self._phase = "ready"
+        self._ledger.end_answer(message, is_steered=bool(self._run.steers))
+        if stop is not None:
+            await self._stop(stop)
+
+    async def _hooked_answer(self, message: AssistantMessage) -> tuple[AssistantMessage | None, Stop | None]:
+        """Return the answer as hooks leave it, or None if the model is asked again; and whether a hook ends the run with it."""
+        said = await self._hooked.answer(message)
+        match said:
+            case Stop():
+                return message, said
+            case AssistantMessage():
+                return (message if said is message else self._ledger.replace_answer(said, self._setup.new_id())), None
+            case Retry(reason=reason):
+                self._retries += 1
+                if self._retries > MAX_RETRIES:
+                    raise StateError(
+                        f"hooks asked for another answer {self._retries} times in one run; the last reason: {reason or 'none'}"
+                    )
+                self._ledger.discard_whole(message, self._retries, reason or "a hook asked for another answer", self._setup.new_id())
+                assert self._call is not None
+                await self._ask(self._call)
+                return None, None
+            case _:
+                assert_never(said)
+
+    async def _recover(self) -> bool:
+        """The provider says that the context is too long: make it shorter, once, and ask again."""
+        await self._let_go()
+        self._has_recovered = True
+        if not await self._asking.compact(is_recovery=True):
+            return False
+        call = await self._asking.call(is_forced=self._is_forced)
+        if isinstance(call, Stop):
+            await self._stop(call)
+        else:
+            await self._ask(call)
+        return True
+
+    # ------------------------------------------------------------------------------------------ the tools
+
+    async def _run_tools(self, calls: tuple[PlannedCall, ...]) -> None:
+        said: dict[int, HookSaid] = {}
+        if self._hooked.table.before_tool_call:
+            for planned in calls:
+                if planned.refusal is None and not self._ledger.is_under_way(planned.place):
+                    word = await self._hooked.call(planned.call)
+                    if isinstance(word, Stop):
+                        await self._stop(word)
+                        return
+                    if word is not None:
+                        said[planned.place] = word
+        self._phase = "tools"
+        early, self._early = self._early, None
+        self._calls = Calls(calls, self._run.scope(), said=said, early=early)
 
     async def _work(self) -> None:
-        assert self._round is not None
-        await self._round.wait()
-        self._note_changes(self._round)
-        if self._round.error is not None:
-            raise self._round.error
-        if self._round.is_over:
-            self._phase = "ready"
-            self._ledger.close_calls()
-
-    def _note_changes(self, tools: ToolRound) -> None:
-        self._ledger.at = self._setup.now()
-        for change in tools.taken():
-            match change:
-                case Started():
-                    self._ledger.tool_started(change.place)
-                case Output():
-                    self._ledger.tool_output(change.place, change.part)
-                case Ended():
-                    self._ledger.tool_ended(change.place, change.result)
-                case _:
-                    assert_never(change)
-
-    # ------------------------------------------------------------------------------------------ tools
-
-    def _run_call(self) -> Callable[[PlannedCall, OnOutput], Any]:
-        setup, ledger, deps = self._setup, self._ledger, self._talk.deps
-        messages = (*self._before, *ledger.messages)  # once for all calls of the round
-
-        async def run(planned: PlannedCall, on_output: OnOutput) -> ToolResultPart:
-            call = planned.call
-            context = Context(
-                deps=deps,
-                run_id=self.run_id,
-                round=ledger.round,
-                call_key=ledger.call_key(planned.place),
-                call_id=call.id,
-                tool_name=call.name,
-                messages=messages,
-            )
-            return await run_tool(setup.tools[call.name], call, context, on_output=on_output, timeout_s=setup.tool_timeout_s)
-
-        return run
-
-    def _is_parallel(self, planned: PlannedCall) -> bool:
-        return self._setup.tools[planned.call.name].options.parallel
+        calls, ledger = self._calls, self._ledger
+        assert calls is not None
+        if (left_s := ledger.loop.time_left_s) is None:
+            await calls.wait()
+        else:
+            try:
+                async with asyncio.timeout(left_s):
+                    await calls.wait()
+            except TimeoutError:
+                await calls.cancel()
+        self._run.tick()
+        calls.write_down()
+        if calls.error is not None:
+            raise calls.error
+        if not calls.is_over and not ledger.loop.used.is_late:
+            return
+        self._phase = "ready"
+        if ledger.calls.waiting and not ledger.loop.used.is_late:
+            await self._pause()
+            return
+        ledger.close_calls()
+        if self._hooked.table.after_round and (stop := await self._hooked.stops("after_round", ledger.last)):
+            await self._stop(stop)
 
     # ------------------------------------------------------------------------------------------ ending
 
     async def _let_go(self) -> None:
         """Give up what the run waits for: close the stream, cancel the tools and await them."""
-        if self._phase == "answer" and self._stream is not None:
-            await self._stream.__aexit__(None, None, None)
-        elif self._phase == "tools" and self._round is not None:
-            await self._round.cancel()
+        if self._phase == "answer" and self._reading is not None:
+            await self._reading.aclose()
+            if self._early is not None and not self._reading.is_whole:
+                early, self._early = self._early, None
+                await early.cancel()
+        elif self._phase == "tools" and self._calls is not None:
+            await self._calls.cancel()
 
     def _wind_up(self, mark: GenerateReason | None, error: Exception | None = None) -> None:
         """Make the history legal, wherever the run stands: keep what came, marked, and give every open call a result."""
         self._ledger.at = self._setup.now()
-        if self._phase == "answer":
-            self._ledger.break_off(self._broken_off(error), mark, error)
-        elif self._phase == "tools" and self._round is not None:
-            self._note_changes(self._round)
+        if self._phase == "answer" and self._reading is not None:
+            self._ledger.break_off(self._reading.broken_off(error), mark, error)
+        elif self._phase == "tools" and self._calls is not None:
+            self._calls.write_down()
         self._phase = "ready"
         self._ledger.close_calls()
 
-    def _broken_off(self, error: Exception | None) -> AssistantMessage:
-        """Return the answer as far as it came.
+    async def _pause(self) -> None:
+        """The run waits for somebody; its state says for what."""
+        kinds = {pending.kind for pending in self._ledger.pending}
+        reason: GenerateReason = "awaiting_external" if kinds == {"external"} else "awaiting_approval"
+        self._phase = "over"
+        self._ledger.end(reason, self._run.result(reason).message)
+        self.result = self._run.result(reason)
+        await self._run.let_go()
 
-        What a stream still held back when it was left was never shown, so it does not count; after a failure all was shown.
-        """
-        blocks = self._ledger.blocks
-        if self._stream is None or self._items is None:
-            return blocks.snapshot()
-        message = self._stream.message
-        if error is not None and blocks.is_made_of(message):
-            return message
-        return msgspec.structs.replace(message, parts=blocks.snapshot().parts)
+    async def _stop(self, stop: Stop) -> None:
+        """A hook ends the run."""
+        self._ledger.close_calls(f"Not run: the run was stopped. {stop.reason}".rstrip())
+        await self._finish("stopped")
 
     async def _finish(self, reason: GenerateReason) -> None:
-        talk, ledger = self._talk, self._ledger
-        added = tuple(ledger.messages)
+        run = self._run
         self._phase = "over"
-        self.result = RunResult(
-            run_id=self.run_id,
-            session_id=talk.session_id,
-            message=ledger.last or AssistantMessage.assemble(run_id=self.run_id, generate_reason=reason),
-            messages=added,
-            generate_reason=reason,
-            usage=ledger.usage,
-            rounds=ledger.round,
-            undelivered=tuple(self._steers),
-        )
+        self.result = run.result(reason)
         try:
-            if talk.store is not None and talk.session_id is not None:
-                await talk.store.commit(talk.session_id, kept(added, talk.keep))
+            await run.keep()
+            await run.let_go()
         finally:
-            ledger.end(reason)
+            self._ledger.end(reason, run.result(reason).message if self._ledger.last is not None else None)

@@ -117,14 +117,17 @@ class Folder:
         self._round: tuple[str, tuple[str, ...]] = ("", ())
         self._results: dict[str, ToolResultPart] = {}
         self._results_at: datetime | None = None
+        self._is_paused = False
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages so far."""
-        return (*self._messages, *self._broken_off(), *self._open_results())
+        # While a run waits for somebody, the round is open: its results come together once all are there.
+        return (*self._messages, *self._broken_off(), *(() if self._is_paused else self._open_results()))
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
+        self._is_paused = isinstance(event, RunEnded) and bool(event.pending)
         match event:
             case RunStarted():
                 self._messages.extend(event.input)
@@ -144,6 +147,8 @@ class Folder:
             case ReminderAdded():
                 self._settle()
                 self._messages.append(event.message)
+            case RunEnded() if event.pending:
+                pass
             case RoundStarted() | RunEnded():
                 self._settle()
             case _:

@@ -2,26 +2,57 @@
 
 The rule of this file: what changes the history and the events that say so are made in one go, without waiting in between. So wherever a
 run is left both say the same, and `close_calls` makes a legal history of it. Pure: times and ids come in.
+
+What is open in the present round (results that are there, calls that started or wait, what was answered) is `calls`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from headrace.agent import events
+from headrace.agent.approval import Pending, Reply
 from headrace.agent.blocks import Blocks, Scribe
 from headrace.agent.events import Event
 from headrace.agent.failure import is_retryable, kind_of
 from headrace.agent.fold import results_message
-from headrace.agent.loop import Loop, PlannedCall, Rules, RunTools, interrupted_result
+from headrace.agent.loop import Loop, interrupted_result
+from headrace.agent.results import error_result
+from headrace.agent.run_state import Open, Waiting
+from headrace.agent.steps import PlannedCall, Rules, RunTools
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
 from headrace.messages.parts import Part, ToolResultPart
 from headrace.messages.usage import Usage
+from headrace.models.script import chunks_of
+
+_TYPED: Final = ("structured_output", "max_rounds", "limit")
+
+
+class OpenCalls:
+    """What is known of the calls of the last answer that have no result in the history yet; by the place of the call.
+
+    Attributes:
+        results: those that are there.
+        started: what was started.
+        waiting: what waits for somebody.
+        replies: what was answered, in order.
+        results_at: when the last result came.
+    """
+
+    __slots__ = ("replies", "results", "results_at", "started", "waiting")
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self.results: dict[int, ToolResultPart] = {}
+        self.started: set[int] = set()
+        self.waiting: dict[int, Waiting] = {}
+        self.replies: list[Reply] = []
+        self.results_at: datetime | None = None
 
 
 class Ledger:
@@ -32,8 +63,8 @@ class Ledger:
         loop: what comes next.
         messages: what the run added, in order.
         last: the last assistant message, or None.
-        usage: the sum over the rounds.
         blocks: of the answer on its way.
+        calls: what is open in the present round.
         made: the events that were made and not taken yet.
         has_answered: the final answer has been given.
     """
@@ -44,15 +75,21 @@ class Ledger:
         self.loop = Loop(rules)
         self.messages: list[Message] = []
         self.last: AssistantMessage | None = None
-        self.usage = Usage()
         self.has_answered = False
+        self.calls = OpenCalls()
+        self._own_usage = Usage()
+        self._sub_usage: dict[str, Usage] = {}
         self._rules = rules
         self._scribe = Scribe(run_id, sink=sink)
         self.made = self._scribe.made
         self.blocks = Blocks("", self._scribe)
-        self._results: dict[int, ToolResultPart] = {}
-        self._started: set[int] = set()
-        self._results_at: datetime | None = None
+        self._is_answering = False
+        self._call_keys: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over the rounds, those of sub-agents included."""
+        return sum(self._sub_usage.values(), self._own_usage)
 
     @property
     def round(self) -> int:
@@ -76,6 +113,39 @@ class Ledger:
         for message in given:
             self._keep(message)
 
+    def restore(self, messages: Sequence[Message], open_: Open) -> None:
+        """Go on where a state was taken: no event says so, but an answer that was on its way is void."""
+        for message in messages:
+            self._keep(message)
+            if isinstance(message, AssistantMessage):
+                self.last = message
+        self._scribe.seq, self._scribe.round = open_.seq, open_.round
+        self._own_usage, self._sub_usage = open_.own_usage, dict(open_.sub_usage)
+        self._call_keys = open_.call_keys
+        calls = self.calls
+        calls.results, calls.started, calls.waiting = dict(open_.results), set(open_.started), dict(open_.waiting)
+        calls.replies = list(open_.replies)
+        calls.results_at = self._scribe.at
+        if open_.answering is not None:
+            self._scribe.add(events.AttemptDiscarded, open_.answering, 1, "the run broke off and goes on in another place")
+
+    def opened(self, **fields: Any) -> Open:
+        """Return what is open; the other fields are those that the ledger does not know."""
+        calls = self.calls
+        return Open(
+            seq=self._scribe.seq,
+            round=self._scribe.round,
+            answering=self.blocks.message_id if self._is_answering else None,
+            call_keys=self._call_keys,
+            results=dict(calls.results),
+            started=tuple(sorted(calls.started - calls.results.keys())),
+            waiting=dict(calls.waiting),
+            replies=tuple(calls.replies),
+            own_usage=self._own_usage,
+            sub_usage=dict(self._sub_usage),
+            **fields,
+        )
+
     def put_in(self, message: UserMessage) -> None:
         """A message goes in before the next model call."""
         self._keep(message)
@@ -85,23 +155,43 @@ class Ledger:
         self.messages.append(message)
         self.loop.feed(message)
 
+    def compacted(self, before: int, after: int, detail: str) -> None:
+        """What is sent was made shorter."""
+        self._scribe.add(events.ContextCompacted, before, after, detail)
+
+    def tools_changed(self, names: Sequence[str], detail: str) -> None:
+        """Other tools are offered from now on."""
+        self._scribe.add(events.ToolsChanged, tuple(names), detail)
+
     # ------------------------------------------------------------------------------------------ the model's answer
 
     def start_round(self, model: str, message_id: str) -> None:
         """A model is about to be called; its answer gets this id."""
         spent = self.loop.spent
         if spent is not None:
-            limit = self._rules.max_rounds if spent == "rounds" else self._rules.max_tool_calls
-            self._scribe.add(events.LimitReached, spent, limit)
+            self._scribe.add(events.LimitReached, spent, self.loop.limit_of(spent))
         self._scribe.round += 1
         self._scribe.add(events.RoundStarted, model)
         self.blocks = Blocks(message_id, self._scribe)
+        self._is_answering = True
 
     def discard(self, attempt: int, reason: str, message_id: str) -> None:
         """What came is void, and the model is asked again; the new answer gets this id."""
         self.blocks.end(self.blocks.snapshot())
         self._scribe.add(events.AttemptDiscarded, self.blocks.message_id, attempt, reason)
         self.blocks = Blocks(message_id, self._scribe)
+
+    def discard_whole(self, message: AssistantMessage, attempt: int, reason: str, message_id: str) -> None:
+        """An answer that came whole is void, and the model is asked again; what it used counts."""
+        self.add_usage(message.usage)
+        self.discard(attempt, reason, message_id)
+
+    def replace_answer(self, message: AssistantMessage, message_id: str) -> AssistantMessage:
+        """What came is void: another message takes its place, and readers see it. Returns the message as its blocks have it."""
+        self.discard(1, "the answer was replaced", message_id)
+        for chunk in chunks_of(message):
+            self.blocks.feed(chunk.deltas)
+        return msgspec.structs.replace(message, parts=self.blocks.snapshot().parts)
 
     def end_answer(self, message: AssistantMessage, *, is_steered: bool) -> None:
         """The model's answer is whole: keep it.
@@ -124,8 +214,9 @@ class Ledger:
             said = {"error": {"kind": kind_of(error), "message": str(error)}}
             message = msgspec.structs.replace(message, metadata={**message.metadata, **said})
         if mark is not None and not message.parts:
-            self._add_usage(message.usage)
+            self.add_usage(message.usage)
             self.has_answered = True
+            self._is_answering = False
             self._scribe.add(events.RoundEnded, None, message.usage, True)
         else:
             self._end_answer(msgspec.structs.replace(message, generate_reason=mark), is_steered=False)
@@ -141,56 +232,123 @@ class Ledger:
             metadata=metadata if message.id is None else {**metadata, "response_id": message.id},
         )
         reason, spent = self.loop.judge(message), self.loop.spent
+        output = self.loop.output_of(message) if reason in _TYPED else None
         message = msgspec.structs.replace(message, generate_reason=reason)
+        if output is not None:
+            message = message.replace(structured_output=output.value)
         blocks.end(message)
+        self._is_answering, self._call_keys = False, blocks.call_keys
         if reason == "limit" and spent is None:
             self._scribe.add(events.LimitReached, "pauses", self._rules.max_pauses)
-        self._add_usage(message.usage)
+        self.add_usage(message.usage)
         self.last = message
         self._keep(message)
+        for tool in self.loop.tools_spent:
+            self._scribe.add(events.LimitReached, "tool_calls", self._rules.limits.calls_per_tool[tool], tool)
         self.has_answered = self.loop.is_final and not (is_steered and self.loop.is_answered)
         self._scribe.add(events.RoundEnded, message, message.usage, self.has_answered)
 
-    def _add_usage(self, usage: Usage | None) -> None:
+    def add_usage(self, usage: Usage | None) -> None:
+        """Count what an answer used."""
         if usage is not None:
-            self.usage += usage
+            self._own_usage += usage
 
     # ------------------------------------------------------------------------------------------ tools
 
     def call_key(self, place: int) -> str:
         """Return the key of one of the last answer's calls."""
-        return self.blocks.call_keys[place]
+        return self._call_keys[place]
 
     def tool_started(self, place: int) -> None:
         """A call is about to run."""
-        self._started.add(place)
+        self.calls.started.add(place)
+        self.calls.waiting.pop(place, None)
         self._scribe.add(events.ToolStarted, self.call_key(place))
+
+    def tool_goes_on(self, place: int) -> None:
+        """A call that had suspended the run goes on; it started before."""
+        self.calls.waiting.pop(place, None)
 
     def tool_output(self, place: int, part: Part) -> None:
         """A call gave out a piece."""
         self._scribe.add(events.ToolOutput, self.call_key(place), part)
 
+    def tool_progress(self, place: int, message: str, done: float | None, total: float | None) -> None:
+        """A call says how far it is."""
+        self._scribe.add(events.ToolProgress, self.call_key(place), message, done, total)
+
+    def sub_event(self, place: int, event: Event) -> None:
+        """An agent that a call runs made an event."""
+        if isinstance(event, events.RunEnded):
+            self._sub_usage[event.run_id] = event.usage
+        self._scribe.add(events.SubRun, self.call_key(place), event)
+
     def tool_ended(self, place: int, result: ToolResultPart) -> None:
         """A call has its result."""
-        self._results[place] = result
-        self._results_at = self._scribe.at
+        self.calls.results[place] = result
+        self.calls.results_at = self._scribe.at
+        self.calls.waiting.pop(place, None)
         self._scribe.add(events.ToolEnded, self.call_key(place), result)
 
-    def close_calls(self) -> None:
-        """Keep the results of the round, in the order of the calls; a call that has none gets one: refused, or interrupted."""
+    def wait_for(self, place: int, waiting: Waiting) -> None:
+        """A call waits for somebody."""
+        before = self.calls.waiting.get(place)
+        known = () if before is None else before.pendings
+        self.calls.waiting[place] = waiting
+        for pending in waiting.pendings:
+            if pending not in known:
+                kind = events.ExternalRequired if pending.kind == "external" else events.ApprovalRequired
+                self._scribe.add(kind, pending)
+
+    def take_reply(self, reply: Reply) -> None:
+        """Somebody answered."""
+        self.calls.replies.append(reply)
+        self._scribe.add(events.ApprovalGiven, reply)
+
+    def replies_to(self, call_keys: Iterable[str]) -> tuple[Reply, ...]:
+        """Return what was answered about these calls, in order."""
+        keys = set(call_keys)
+        return tuple(reply for reply in self.calls.replies if reply.call_key in keys)
+
+    def taken_replies(self, call_keys: Iterable[str]) -> tuple[Reply, ...]:
+        """Return what was answered about these calls and forget it: it is handed on."""
+        replies = self.replies_to(call_keys)
+        self.calls.replies = [reply for reply in self.calls.replies if reply not in replies]
+        return replies
+
+    def is_under_way(self, place: int) -> bool:
+        """Whether a call has its result, or has run and suspended the run."""
+        waiting = self.calls.waiting.get(place)
+        return place in self.calls.results or (waiting is not None and waiting.is_suspended)
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What waits for somebody and was not answered yet, in the order of the calls."""
+        waiting = self.calls.waiting
+        return tuple(question for place in sorted(waiting) for question in waiting[place].pendings)
+
+    def close_calls(self, why: str = "") -> None:
+        """Keep the results of the round, in the order of the calls.
+
+        A call that has none gets one: refused; `not_run` with `why`, if it has not started and there is a reason; else interrupted.
+        """
         step = self.loop.next
         if not isinstance(step, RunTools):
             return
         for planned in step.calls:
-            if planned.place not in self._results:
-                self.tool_ended(planned.place, self._missing(planned))
+            if planned.place not in self.calls.results:
+                self.tool_ended(planned.place, self._missing(planned, why))
         assert self.last is not None
-        results = [self._results[planned.place] for planned in step.calls]
-        self._keep(results_message(self.last.id or "", results, self._results_at))
-        self._results, self._started = {}, set()
+        results = [self.calls.results[planned.place] for planned in step.calls]
+        self._keep(results_message(self.last.id or "", results, self.calls.results_at))
+        self.calls = OpenCalls()
 
-    def _missing(self, planned: PlannedCall) -> ToolResultPart:
-        return planned.refusal or interrupted_result(planned.call, has_started=planned.place in self._started)
+    def _missing(self, planned: PlannedCall, why: str) -> ToolResultPart:
+        if planned.place in self.calls.started:
+            return interrupted_result(planned.call, has_started=True)
+        if planned.refusal is not None:
+            return planned.refusal
+        return error_result(planned.call, why, state="not_run") if why else interrupted_result(planned.call)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -198,9 +356,9 @@ class Ledger:
         """The run fails with this error."""
         self._scribe.add(events.ErrorRaised, kind_of(error), str(error), is_retryable(error))
 
-    def end(self, reason: GenerateReason) -> None:
-        """The run is over."""
-        self._scribe.add(events.RunEnded, reason, self.last, self.usage)
+    def end(self, reason: GenerateReason, message: AssistantMessage | None) -> None:
+        """The run is over, or waits."""
+        self._scribe.add(events.RunEnded, reason, message, self.usage, self.pending)
 
 
 def steering(content: Any, new_id: Callable[[], str], now: datetime) -> UserMessage:

@@ -14,101 +14,19 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, assert_never
 
-import msgspec
-
-from headrace.agent.limits import NO_LIMITS, Budget, Limits, Meter, Price
+from headrace.agent.limits import Budget, Meter
+from headrace.agent.output.outcome import Failed, Invalid, Outcome, Valid
 from headrace.agent.results import error_result, not_runnable_result, unknown_tool_result
-from headrace.errors import UsageError
+from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, PlannedCall, Rules, RunTools, Step
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, ToolMessage, UserMessage
 from headrace.messages.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 EMPTY_RESPONSE: Final = "empty_response"
 EMPTY_RESPONSE_TEXT: Final = "Your last answer was empty. Answer now, or call a tool."
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may do.
-
-    Attributes:
-        tools: the names of the tools that are offered, in order.
-        max_rounds: how many tool rounds may run; then comes one forced answer. None or 0: no limit.
-        limits: what it may use beside rounds; when one of them is used up comes one forced answer as well.
-        price: what an answer cost; needed for a limit on cost.
-        max_pauses: how often in a row an answer that paused is asked to go on.
-        stop_on_denial: end the run when a person has denied every call of a round.
-        max_tool_calls: the same as `limits.tool_calls`, which wins where both are given.
-
-    Raises:
-        UsageError: there is a limit on cost, but no price.
-    """
-
-    tools: tuple[str, ...] = ()
-    max_rounds: int | None = 25
-    limits: Limits = NO_LIMITS
-    price: Price | None = None
-    max_pauses: int = 8
-    stop_on_denial: bool = False
-    max_tool_calls: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check that cost can be known, and let both names of the limit on calls say the same."""
-        if self.limits.cost_usd is not None and self.price is None:
-            raise UsageError("limits.cost_usd needs a price: a function that says what an answer cost", argument="limits.cost_usd")
-        if self.limits.tool_calls is not None:
-            msgspec.structs.force_setattr(self, "max_tool_calls", self.limits.tool_calls)
-        elif self.max_tool_calls is not None:
-            limits = msgspec.structs.replace(self.limits, tool_calls=self.max_tool_calls)
-            msgspec.structs.force_setattr(self, "limits", limits)
-
-
-class CallModel(msgspec.Struct, frozen=True):
-    """Call the model with the history; if `is_forced`, it must answer without tools."""
-
-    is_forced: bool = False
-
-
-class PlannedCall(msgspec.Struct, frozen=True):
-    """One call of a round.
-
-    Attributes:
-        place: which of the message's calls it is, from 0.
-        call: the call.
-        refusal: the result that it gets without being run, or None if it is to be run.
-    """
-
-    place: int
-    call: ToolCallPart
-    refusal: ToolResultPart | None = None
-
-
-class RunTools(msgspec.Struct, frozen=True):
-    """Give every open call of the last answer its result."""
-
-    calls: tuple[PlannedCall, ...]
-
-
-class AddReminder(msgspec.Struct, frozen=True):
-    """Tell the model something, in a message of our own."""
-
-    kind: str
-    text: str
-
-
-class Finish(msgspec.Struct, frozen=True):
-    """The run is over; the last answer is its answer."""
-
-    generate_reason: GenerateReason
-
-
-class Fail(msgspec.Struct, frozen=True):
-    """The last answer ended with an error: raise."""
-
-    message: AssistantMessage
-
-
-Step: TypeAlias = CallModel | RunTools | AddReminder | Finish | Fail
-_Verdict: TypeAlias = Literal["answer", "tools", "pause", "pauses", "empty", "still_empty", "length", "content_filter", "error", "forced", "interrupted"]  # fmt: skip
+INVALID_OUTPUT: Final = "invalid_output"
+OUTPUT_TAKEN: Final = "The answer was taken."
+_Verdict: TypeAlias = Literal["answer", "tools", "pause", "pauses", "empty", "still_empty", "length", "content_filter", "error", "forced", "interrupted", "output", "misfit", "unfit"]  # fmt: skip
 
 
 def next_step(history: Iterable[Message], rules: Rules, *, elapsed_s: float = 0.0) -> Step:
@@ -147,6 +65,8 @@ class Loop:
         self._open: Counter[str] = Counter()
         self._beyond: tuple[str, ...] = ()
         self._is_denied = False
+        self._outcome: Outcome | None = None
+        self._misfits = 0
 
     @property
     def rounds(self) -> int:
@@ -213,11 +133,16 @@ class Loop:
     @property
     def is_final(self) -> bool:
         """Whether the last answer ends the run, its calls once they are closed."""
-        return self._last is not None and self._verdict not in ("tools", "pause", "empty")
+        return self._last is not None and self._verdict not in ("tools", "pause", "empty", "misfit")
+
+    def output_of(self, message: AssistantMessage) -> Valid | None:
+        """Return the value of the type that was asked for, if an answer has one."""
+        outcome = None if self._rules.wanted is None else self._rules.wanted.read(message)
+        return outcome if isinstance(outcome, Valid) else None
 
     def judge(self, message: AssistantMessage) -> GenerateReason | None:
         """Return the `generate_reason` that the next answer gets: why it is returned, `tool_calls`, or None if the run just goes on."""
-        verdict = self._judged(message)
+        verdict = self._judged(message, self._read(message))
         return "tool_calls" if verdict == "tools" else self._reason(verdict, self._forced_by(message))
 
     def feed(self, message: Message) -> None:
@@ -249,9 +174,15 @@ class Loop:
                 return CallModel(is_forced=self.spent is not None)
             case "empty":
                 return AddReminder(EMPTY_RESPONSE, EMPTY_RESPONSE_TEXT)
+            case "misfit":
+                assert isinstance(self._outcome, Invalid)
+                return AddReminder(INVALID_OUTPUT, self._outcome.text)
             case "error":
                 return Fail(self._last)
-            case "answer" | "still_empty" | "length" | "content_filter" | "forced" | "interrupted" | "pauses":
+            case "unfit":
+                assert isinstance(self._outcome, (Invalid, Failed))
+                return Fail(self._last, self._outcome, self._misfits)
+            case "output" | "answer" | "still_empty" | "length" | "content_filter" | "forced" | "interrupted" | "pauses":
                 reason = self._reason(self._verdict, self._spent)
                 assert reason is not None
                 return Finish(reason)
@@ -260,7 +191,10 @@ class Loop:
 
     # ------------------------------------------------------------------------------------------ judging an answer
 
-    def _judged(self, message: AssistantMessage) -> _Verdict:
+    def _read(self, message: AssistantMessage) -> Outcome | None:
+        return None if self._rules.wanted is None else self._rules.wanted.read(message)
+
+    def _judged(self, message: AssistantMessage, outcome: Outcome | None) -> _Verdict:
         if message.generate_reason in ("interrupted", "error"):  # the mark of an answer that broke off
             return "interrupted" if message.generate_reason == "interrupted" else "error"
         if self._is_forced(message):
@@ -269,6 +203,8 @@ class Loop:
             return "content_filter"
         if message.finish_reason == "error":
             return "error"
+        if outcome is not None:
+            return self._judged_output(message, outcome)
         if message.has(ToolCallPart):
             return "tools"
         if message.finish_reason == "pause":
@@ -278,6 +214,22 @@ class Loop:
         if any(_says_something(part) for part in message.parts):
             return "answer"
         return "still_empty" if self._reminders else "empty"
+
+    def _judged_output(self, message: AssistantMessage, outcome: Outcome) -> _Verdict:
+        match outcome:
+            case Valid():
+                return "output"
+            case Invalid():
+                assert self._rules.wanted is not None
+                if self._misfits >= self._rules.wanted.spec.retries:
+                    return "unfit"
+                return "misfit" if outcome.place is None else "tools"
+            case Failed(reason="length") if not message.has(ToolCallPart):
+                return "length"
+            case Failed():
+                return "unfit"
+            case _:
+                assert_never(outcome)
 
     def _is_forced(self, message: AssistantMessage) -> bool:
         # An answer that was judged when it came stays what it was: by now time has gone on, and the limits may be others.
@@ -298,19 +250,23 @@ class Loop:
         match verdict:
             case "answer" | "still_empty":
                 return "completed"
+            case "output":
+                return "structured_output"
             case "length" | "content_filter" | "error" | "interrupted":
                 return verdict
             case "forced":
                 return "max_rounds" if spent == "rounds" else "limit"
             case "pauses":
                 return "limit"
-            case "tools" | "pause" | "empty":
+            case "tools" | "pause" | "empty" | "misfit" | "unfit":
                 return None
             case _:
                 assert_never(verdict)
 
     def _answer(self, message: AssistantMessage) -> None:
-        self._spent, self._verdict = self._forced_by(message), self._judged(message)
+        self._outcome = self._read(message)
+        self._spent, self._verdict = self._forced_by(message), self._judged(message, self._outcome)
+        self._misfits += isinstance(self._outcome, (Invalid, Failed))
         self._last = message
         self.used.add_answer(message)
         self._is_denied = False
@@ -338,7 +294,11 @@ class Loop:
         return tuple(planned)
 
     def _refusal(self, place: int, call: ToolCallPart) -> ToolResultPart | None:
+        if self._rules.wanted is not None and call.name in self._rules.wanted.spec.tool_names:
+            return self._output_result(place, call)
         match self._verdict:
+            case "output":
+                return error_result(call, "Not run: the final answer was given beside it.", state="not_run")
             case "tools":
                 beyond = self._beyond[place] or (self.used.reached("time") if self.used.is_late else "")
                 if beyond:
@@ -355,6 +315,18 @@ class Loop:
                 return interrupted_result(call)
             case _:  # an error: nothing else has calls
                 return error_result(call, "Not run: the answer broke off.", state="not_run")
+
+    def _output_result(self, place: int, call: ToolCallPart) -> ToolResultPart:
+        """Return the result of a call that gives the answer."""
+        match self._outcome:
+            case Valid(place=taken) if taken == place:
+                return ToolResultPart(call_id=call.id, name=call.name, parts=(TextPart(OUTPUT_TAKEN),))
+            case Invalid(place=wrong, text=text) if wrong == place:
+                return error_result(call, text, error_type="OutputValidationError")
+            case _ if self._verdict == "interrupted":
+                return interrupted_result(call)
+            case _:
+                return error_result(call, "Not read: one call gives the final answer, and it has to arrive whole.", state="not_run")
 
 
 def interrupted_result(call: ToolCallPart, *, has_started: bool = False) -> ToolResultPart:

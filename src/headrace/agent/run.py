@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Self
 
+from headrace._json import JSON
 from headrace.agent.engine import Engine
 from headrace.agent.events import Event, TextDelta
+from headrace.agent.outputs import outputs
 from headrace.agent.run_result import RunResult
 from headrace.errors import StateError
 from headrace.messages.fields import Content
@@ -65,6 +67,21 @@ class Run:
         """The text for the reader, in pieces as they come, of all rounds; refusals are not in it."""
         return self._texts()
 
+    @property
+    def partial_outputs(self) -> AsyncIterator[JSON]:
+        """The answer of an `output_type` while it streams: plain JSON as far as it came, and whole at the end; another way to read the run.
+
+        A value comes when half as much again has come since the one before. What a model said in vain is taken back: the next one
+        begins anew.
+
+        Raises:
+            StateError: the agent has no `output_type`.
+        """
+        wanted = self._engine.wanted
+        if wanted is None:
+            raise StateError("the agent has no output_type; read run.text")
+        return outputs(self, wanted)
+
     async def _texts(self) -> AsyncIterator[str]:
         async for event in self:
             if isinstance(event, TextDelta) and event.kind == "text":
@@ -81,6 +98,15 @@ class Run:
             what = "never began" if self._engine.is_over else "is not over"
             raise StateError(f"the run {what}, so it has no result; read its events to the end first")
         return self._engine.result
+
+    @property
+    def state(self) -> JSON:
+        """The run as JSON, as it stands, the events that were not read yet included: what `agent.resume` needs if this process dies.
+
+        Raises:
+            StateError: it has not begun.
+        """
+        return self._engine.state.state
 
     async def finish(self) -> RunResult:
         """Read what is left and return the result."""

@@ -1,7 +1,8 @@
 """Conversations that are kept in memory.
 
 The rule of this file: one run at a time works on a conversation; a second one is refused, since two would each answer without knowing
-what the other said. What a run adds is kept when it has ended, however it ended, and always as a legal history.
+what the other said. A run that waits for somebody still holds its conversation, and takes it up again when it goes on. What a run adds is
+kept when it has ended, however it ended, and always as a legal history.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ Keep: TypeAlias = Literal["rounds", "answers"]
 class SessionStore(Protocol):
     """Where conversations are kept, by their ids."""
 
-    async def begin(self, session_id: str) -> tuple[Message, ...]:
-        """Return the conversation so far and hold it for one run; one that is not there is empty.
+    async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
+        """Return the conversation so far and hold it for one run, which may hold it already; one that is not there is empty.
 
         Raises:
             ConflictError: another run holds it.
         """
         ...
 
-    async def commit(self, session_id: str, added: Sequence[Message]) -> None:
+    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:
         """Append what the run added, and let go."""
         ...
 
@@ -46,7 +47,12 @@ class Session:
         """Start a conversation, or go on with these messages."""
         self.id = uuid.uuid4().hex if id is None else id
         self._messages: list[Message] = list(messages)
-        self._is_held = False
+        self._holder: str | None = None
+
+    @property
+    def holder(self) -> str | None:
+        """The id of the run that works on it or waits in it, or None."""
+        return self._holder
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -56,17 +62,19 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.id!r}, {len(self._messages)} messages)"
 
-    async def begin(self, session_id: str) -> tuple[Message, ...]:
+    async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
         """Return the messages and hold the conversation; see `SessionStore`."""
-        if self._is_held:
-            raise ConflictError(f"another run works on session {session_id!r}; wait for it, or use another session")
-        self._is_held = True
+        if self._holder not in (None, run_id):
+            help_ = "wait for it (if it waits itself, for an answer: agent.resume, or agent.give_up), or use another session"
+            raise ConflictError(f"another run works on session {session_id!r}: {self._holder}; {help_}")
+        self._holder = run_id
         return self.messages
 
-    async def commit(self, session_id: str, added: Sequence[Message]) -> None:  # noqa: ARG002 - a session has one id
+    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:  # noqa: ARG002 - a session has one id
         """Append what the run added, and let go; see `SessionStore`."""
         self._messages += added
-        self._is_held = False
+        if self._holder == run_id:
+            self._holder = None
 
 
 class MemorySessions:
@@ -84,13 +92,13 @@ class MemorySessions:
         """Drop a conversation; nothing happens if there is none."""
         self._sessions.pop(session_id, None)
 
-    async def begin(self, session_id: str) -> tuple[Message, ...]:
+    async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
         """Return the conversation and hold it; see `SessionStore`."""
-        return await self.get(session_id).begin(session_id)
+        return await self.get(session_id).begin(session_id, run_id)
 
-    async def commit(self, session_id: str, added: Sequence[Message]) -> None:
+    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:
         """Append what the run added, and let go; see `SessionStore`."""
-        await self.get(session_id).commit(session_id, added)
+        await self.get(session_id).commit(session_id, run_id, added)
 
 
 def checked_keep(keep: str) -> Keep:

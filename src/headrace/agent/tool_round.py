@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from headrace.agent.lanes import Lanes
-from headrace.agent.loop import PlannedCall
 from headrace.agent.results import describe, error_result
+from headrace.agent.steps import PlannedCall
 from headrace.errors import StateError
 from headrace.messages.parts import Part, ToolResultPart
 from headrace.tools.notes import ForwardNote, Note, ProgressNote

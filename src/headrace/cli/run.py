@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from headrace import _sync
 from headrace.agent.agent import Agent
-from headrace.agent.events import Event, encode_event
+from headrace.agent.event_codec import encode_event
+from headrace.agent.events import Event
 from headrace.cli.exits import DONE, INTERRUPTED, WAITING, complain, words_of
 from headrace.cli.interrupts import interrupting
 from headrace.cli.plain import PlainRun
@@ -75,7 +76,8 @@ async def watch(agent: Agent, question: str, show: Callable[[Event], None], **op
             async with run:
                 async for event in run:
                     show(event)
-            return _CODES.get(run.result.generate_reason, DONE)
+            reason = run.result.generate_reason
+            return DONE if reason is None else _CODES.get(reason, DONE)
         except asyncio.CancelledError:
             if interrupts.wants_to_leave:
                 raise KeyboardInterrupt from None

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from headrace.agent.permission_patterns import by_glob, exactly, literally
-from headrace.agent.permission_rules import Rule
+from headrace.agent.permission.patterns import by_glob, exactly, literally
+from headrace.agent.permission.rules import Rule
 from headrace.errors import UsageError
 from headrace.tools.tool import Tool
 

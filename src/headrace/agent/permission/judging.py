@@ -23,8 +23,8 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from headrace.agent.permission_rules import Behavior, Rule
-from headrace.agent.permission_suggestions import suggest
+from headrace.agent.permission.rules import Behavior, Rule
+from headrace.agent.permission.suggestions import suggest
 from headrace.agent.results import describe
 from headrace.errors import UsageError
 from headrace.messages.parts import ToolCallPart

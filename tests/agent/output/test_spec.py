@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from headrace.agent.output import OutputSpec, output_of
-from headrace.agent.output_outcome import MAX_TEXT_CHARS, Failed, Invalid, Valid
+from headrace.agent.output.outcome import MAX_TEXT_CHARS, Failed, Invalid, Valid
+from headrace.agent.output.spec import OutputSpec, output_of
 from headrace.errors import InvalidStructuredOutputError, OutputValidationError, RefusalError, ToolError, UsageError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart

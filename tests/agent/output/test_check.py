@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.agent.output_check import mistakes_of
+from headrace.agent.output.check import mistakes_of
 
 
 @pytest.mark.parametrize(

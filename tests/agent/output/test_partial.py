@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.output import OutputSpec
-from headrace.agent.output_partial import PartialOutput
+from headrace.agent.output.partial import PartialOutput
+from headrace.agent.output.spec import OutputSpec
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Union, cast, get_arg
 import msgspec
 
 from headrace._json import JSON, dumps, freeze, thaw
-from headrace.agent.output_check import mistakes_of, place_of, shown
+from headrace.agent.output.check import mistakes_of, place_of, shown
 from headrace.errors import UsageError
 from headrace.tools.schema import without_titles
 

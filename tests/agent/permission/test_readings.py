@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.permission_globs import compile_glob, escape
-from headrace.agent.permission_readings import matches
+from headrace.agent.permission.globs import compile_glob, escape
+from headrace.agent.permission.readings import matches
 from headrace.errors import UsageError
 
 

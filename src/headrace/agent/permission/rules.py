@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from headrace._json import check_text
-from headrace.agent.permission_patterns import conditions_of, is_match
+from headrace.agent.permission.patterns import conditions_of, is_match
 from headrace.errors import UsageError
 from headrace.tools.tool import Tool
 
@@ -30,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         behavior: `allow`, `ask` or `deny`.
         tool: the tool's name, in which `*` stands for any characters and `?` for one.
-        pattern: which calls, by their arguments (`permission_patterns` explains it); None is every call.
+        pattern: which calls, by their arguments (`patterns` explains it); None is every call.
         source: where the rule comes from, for people: a file, a person, a session.
     """
 

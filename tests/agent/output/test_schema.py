@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.agent.output import OutputSpec
+from headrace.agent.output.spec import OutputSpec
 
 
 class Cat(BaseModel):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.permission_rules import BEHAVIORS, Rule
+from headrace.agent.permission.rules import BEHAVIORS, Rule
 from headrace.errors import UsageError
 from headrace.tools.tool import Tool
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.permission_patterns import conditions_of, exactly, is_match
+from headrace.agent.permission.patterns import conditions_of, exactly, is_match
 from headrace.errors import UsageError
 
 

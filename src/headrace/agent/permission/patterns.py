@@ -10,7 +10,7 @@ does not have never matches. Defaults are not filled in: a rule sees what the mo
     command=="rm *"                exactly this JSON value: a text, a number, true, false or null
     src/**                         a glob alone: the texts among the arguments
 
-Globs are explained in `permission_globs`; a comma inside one is written `\,`, a dot or another odd character of a name
+Globs are explained in `globs`; a comma inside one is written `\,`, a dot or another odd character of a name
 with a backslash as well. Numbers, booleans and null compare with a glob by their JSON text.
 
 Read narrowly (allow), everything that a condition speaks about must match, at least one thing: all elements of a list, for a
@@ -27,8 +27,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from headrace._json import JSON, JSONError, dumps_text, loads
-from headrace.agent.permission_globs import Glob, compile_glob, escape, fold
-from headrace.agent.permission_readings import matches
+from headrace.agent.permission.globs import Glob, compile_glob, escape, fold
+from headrace.agent.permission.readings import matches
 from headrace.errors import UsageError
 
 _MISSING: Final = object()

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from headrace._json import JSON, freeze
-from headrace.agent.output_codec import Codec, MisfitError, codec_of, members_of, name_of
-from headrace.agent.output_schema import closed, is_object, strict, wrapped
+from headrace.agent.output.codec import Codec, MisfitError, codec_of, members_of, name_of
+from headrace.agent.output.schema import closed, is_object, strict, wrapped
 
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME: Final = 60

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 import msgspec
 
 from headrace._json import JSON, JSONError, dumps_text
-from headrace.agent.output_codec import MisfitError, codec_of, name_of
-from headrace.agent.output_form import Form, plain_name, tool_forms
-from headrace.agent.output_outcome import Failed, Invalid, Outcome, Valid, bounded, misfit_text
-from headrace.agent.output_partial import PartialOutput
-from headrace.agent.output_text import json_in
+from headrace.agent.output.codec import MisfitError, codec_of, name_of
+from headrace.agent.output.form import Form, plain_name, tool_forms
+from headrace.agent.output.outcome import Failed, Invalid, Outcome, Valid, bounded, misfit_text
+from headrace.agent.output.partial import PartialOutput
+from headrace.agent.output.text import json_in
 from headrace.agent.results import not_runnable_result
 from headrace.errors import InvalidStructuredOutputError, ToolError, UsageError
 from headrace.messages.message import AssistantMessage

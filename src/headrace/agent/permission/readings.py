@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
-from headrace.agent.permission_globs import CLIMB, NARROW_PATH, NARROW_TEXT, Glob, Matcher, PathGlob, Token, WordsGlob, compile_text, fold
+from headrace.agent.permission.globs import CLIMB, NARROW_PATH, NARROW_TEXT, Glob, Matcher, PathGlob, Token, WordsGlob, compile_text, fold
 
 _ANY_TEXT: Final = re.compile(f"{NARROW_TEXT}*")
 _ANY_SEGMENT: Final = compile_text([Token("*", is_wild=True)], NARROW_PATH, "[^/]")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel, Field
 
-from headrace.agent.output_codec import EitherCodec, MisfitError, PydanticCodec, SchemaCodec, StructCodec, codec_of, members_of, name_of
+from headrace.agent.output.codec import EitherCodec, MisfitError, PydanticCodec, SchemaCodec, StructCodec, codec_of, members_of, name_of
 from headrace.errors import UsageError
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.permission import MODES, Permissions, Verdict, judge
-from headrace.agent.permission_rules import BEHAVIORS, Rule
+from headrace.agent.permission.judging import MODES, Permissions, Verdict, judge
+from headrace.agent.permission.rules import BEHAVIORS, Rule
 from headrace.errors import ToolError, UsageError
 from headrace.messages.parts import ToolCallPart
 from headrace.tools.options import Check

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace._json import JSONError
-from headrace.agent.output_text import json_in
+from headrace.agent.output.text import json_in
 
 FENCE = "```"
 

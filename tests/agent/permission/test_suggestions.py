@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.permission_suggestions import MAX_SUGGESTIONS, suggest
+from headrace.agent.permission.suggestions import MAX_SUGGESTIONS, suggest
 from headrace.tools.tool import Tool
 
 TOOL = Tool(name="do", function=lambda: None, needs_approval=True)

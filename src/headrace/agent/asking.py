@@ -1,0 +1,115 @@
+"""What is asked of the model, each time: the messages, the tools, the form of the answer, and what hooks make of them.
+
+The rule of this file: what is sent is made here and nowhere else. What a hook changes, and what the model is reminded of, is sent and kept
+nowhere, unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from headrace.agent.context.compaction import Summary, read_summary
+from headrace.agent.context.plan import Compaction
+from headrace.agent.hooks import ModelCall, Stop
+from headrace.agent.reading import Reading
+from headrace.agent.setup import Setup
+from headrace.agent.standing import Standing
+from headrace.errors import HeadraceError, UsageError
+from headrace.messages.message import Message
+from headrace.messages.request import NamedTool, ToolChoice
+
+
+class Asking:
+    """Asks the model in one run."""
+
+    def __init__(self, setup: Setup, run: Standing) -> None:
+        """Ask nothing yet."""
+        self._setup = setup
+        self._run = run
+        self._hooked = run.hooked
+
+    async def call(self, *, is_forced: bool) -> ModelCall | Stop:
+        """Return what is to be asked, or that a hook ends the run."""
+        run = self._run
+        run.refresh_offer()
+        run.sending.catch_up(run.ledger.messages)
+        if run.sending.needs_compaction:
+            await self.compact()
+        call = self._plain(self._with_reminders(), is_forced=is_forced)
+        return await self._hooked.asked(call) if self._hooked.table.before_model_call else call
+
+    def _plain(self, messages: tuple[Message, ...], *, is_forced: bool) -> ModelCall:
+        setup, offer, wanted = self._setup, self._run.offer, self._setup.output
+        specs = offer.specs
+        choice: ToolChoice = "none" if is_forced and specs else "auto"
+        if is_forced and wanted is not None and wanted.tools:
+            # The answer comes as a call: where the model cannot be held to that one, it is offered no other.
+            specs = specs if isinstance(wanted.forced_choice, NamedTool) else wanted.tools
+            return ModelCall(
+                messages=messages, tools=specs, tool_choice=wanted.forced_choice, output=None, settings=setup.settings, is_forced=True
+            )
+        return ModelCall(
+            messages=messages,
+            tools=specs,
+            tool_choice=choice,
+            output=None if wanted is None else wanted.output,
+            settings=setup.settings,
+            is_forced=is_forced,
+        )
+
+    def _with_reminders(self) -> tuple[Message, ...]:
+        setup, run = self._setup, self._run
+        ledger, rules = run.ledger, setup.reminders
+        used = ledger.loop.used
+        spent = {
+            "rounds": (used.rounds, setup.rules.max_rounds or None),
+            "tool_calls": (used.tool_calls, used.limit_of("tool_calls")),
+            "tokens": (used.tokens, used.limit_of("tokens")),
+            "cost_usd": (used.cost_usd, used.limit_of("cost")),
+            "time_s": (used.elapsed_s, used.limit_of("time")),
+        }
+        due = run.sending.due(ledger.at, spent)
+        if not due:
+            return run.sending.messages
+        messages = [reminder.message(new_id=setup.new_id(), now=ledger.at) for reminder in due]
+        if rules is None or not rules.keep_reminders:
+            return (*run.sending.messages, *messages)
+        for message in messages:
+            ledger.put_in(message)
+        run.sending.catch_up(ledger.messages)
+        return run.sending.messages
+
+    def reading(self) -> Reading:
+        """Return what an answer is read with; nothing is open yet."""
+        return Reading(self._run.ledger, new_id=self._setup.new_id, now=self._setup.now)
+
+    async def open(self, call: ModelCall, reading: Reading) -> None:
+        """Ask; nothing is sent before the first chunk is read."""
+        model = self._setup.model
+        await reading.open(
+            model.stream(call.messages, tools=call.tools, tool_choice=call.tool_choice, output=call.output, settings=call.settings)
+        )
+
+    # ------------------------------------------------------------------------------------------ getting shorter
+
+    async def compact(self, *, is_recovery: bool = False) -> bool:
+        """Make what is sent shorter; returns whether it could be."""
+        sending = self._run.sending
+        plan = sending.plan(is_recovery=is_recovery)
+        if plan is None:
+            return False
+        summary = await self._summary(plan) if plan.request else None
+        done = sending.compact(plan, summary)
+        self._run.ledger.at = self._setup.now()
+        self._run.ledger.compacted(done.messages_before, done.messages_after, done.detail)
+        return True
+
+    async def _summary(self, plan: Compaction) -> Summary | None:
+        """Have a model sum up what is left out; None if it fails, and then it is left out without."""
+        model = self._setup.context.summary_model or self._setup.model
+        try:
+            answer = await model.request(plan.request, settings=self._setup.settings)
+        except UsageError:
+            raise
+        except HeadraceError:
+            return None
+        self._run.ledger.add_usage(answer.usage)
+        return read_summary(answer)

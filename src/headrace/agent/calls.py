@@ -1,0 +1,218 @@
+"""The calls of one round: sorted by the gate, run side by side, written down.
+
+The rule of this file: it starts what may start and says what became of each call; what waits for somebody stays behind, with what it
+needs to go on. It decides nothing: the gate does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, assert_never, cast
+
+import msgspec
+
+from headrace._json import thaw
+from headrace.agent import gate
+from headrace.agent.approval import Answer, Pending, digest_of
+from headrace.agent.early import Early
+from headrace.agent.events import Event
+from headrace.agent.results import result_of
+from headrace.agent.run_state import Waiting
+from headrace.agent.running import Resumption, Scope, run_call
+from headrace.agent.steps import PlannedCall
+from headrace.agent.tool_round import Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
+from headrace.messages.parts import ToolCallPart, ToolResultPart
+from headrace.tools import output
+from headrace.tools.resource import resource_of
+from headrace.tools.suspend import Suspend
+from headrace.tools.tool import Tool
+
+NOTHING_SAID: Final[Mapping[int, gate.HookSaid]] = {}
+
+
+class Calls:
+    """Runs the open calls of the last answer."""
+
+    def __init__(
+        self,
+        planned: Sequence[PlannedCall],
+        scope: Scope,
+        *,
+        said: Mapping[int, gate.HookSaid] = NOTHING_SAID,
+        early: Early | None = None,
+    ) -> None:
+        """Sort them, and start what may start.
+
+        Args:
+            planned: the calls that have no result in the history.
+            scope: what they run in.
+            said: what hooks say of calls, by their place.
+            early: those that started while the answer still streamed.
+        """
+        self._scope = scope
+        self._said = said
+        self._early = early
+        self._calls = {one.place: one.call for one in planned}
+        self._arguments: dict[int, Mapping[str, Any]] = {}
+        self._resumptions: dict[int, Resumption] = {}
+        self._places: dict[int, int] = {}
+        """The places of calls that started early, by those that they have in their round."""
+        calls = self._sorted(planned)
+        if early is None:
+            self._round = ToolRound(calls, self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
+        else:
+            self._round = early.round
+            early.join(calls, self._run)
+
+    @property
+    def error(self) -> BaseException | None:
+        """What a call raised although it should not have, or None."""
+        return self._round.error
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every call has its result or waits."""
+        return self._round.is_over
+
+    async def wait(self) -> None:
+        """Wait until something has happened."""
+        await self._round.wait()
+
+    async def cancel(self) -> None:
+        """Cancel what runs."""
+        await self._round.cancel()
+
+    def write_down(self) -> None:
+        """Write down what has happened."""
+        ledger = self._scope.ledger
+        for change in self._round.taken():
+            place = self._places.get(change.place, change.place)
+            if place < 0:
+                continue  # it started early, and the answer as a whole does not hold it
+            match change:
+                case Started() if place in self._resumptions:
+                    ledger.tool_goes_on(place)
+                case Started():
+                    ledger.tool_started(place)
+                case Output():
+                    ledger.tool_output(place, change.part)
+                case Progress():
+                    ledger.tool_progress(place, change.message, change.done, change.total)
+                case Forwarded():
+                    ledger.sub_event(place, cast("Event", change.event))
+                case Suspended():
+                    ledger.wait_for(place, self._waiting(place, change.suspend))
+                case Ended():
+                    ledger.tool_ended(place, change.result)
+                case _:
+                    assert_never(change)
+
+    # ------------------------------------------------------------------------------------------ which run
+
+    def _sorted(self, planned: Sequence[PlannedCall]) -> list[PlannedCall]:
+        """Return the calls that run now, and those that have their result already as such."""
+        opened = self._scope.ledger.calls
+        runs: list[PlannedCall] = []
+        closed: list[PlannedCall] = []
+        for one in planned:
+            if one.place in opened.results:
+                continue
+            if one.refusal is not None:
+                closed.append(one)
+                continue
+            if self._has_begun_early(one):
+                continue
+            match self._decision(one):
+                case gate.Go(arguments=arguments):
+                    runs.append(one)
+                    if arguments is not None:
+                        self._arguments[one.place] = arguments
+                case gate.Refused(result=result):
+                    closed.append(PlannedCall(one.place, one.call, result))
+                case gate.Answered(answer=answer):
+                    closed.append(PlannedCall(one.place, one.call, answered(self._tool(one), one.call, answer)))
+                case gate.Waits() | None:
+                    pass
+                case never:
+                    assert_never(never)
+        # What was suspended had started already, so it goes on in any case.
+        is_held = bool(opened.waiting.keys() - self._resumptions.keys()) and not self._scope.runs_others
+        kept = [one for one in runs if one.place in self._resumptions] if is_held else runs
+        return sorted([*kept, *closed], key=lambda one: one.place)
+
+    def _decision(self, planned: PlannedCall) -> gate.Decision | None:
+        """Return what the gate says of a call, and write down if it waits; None: it is suspended, and nobody has answered."""
+        ledger, place = self._scope.ledger, planned.place
+        waiting = ledger.calls.waiting.get(place)
+        if waiting is not None and waiting.is_suspended:
+            return gate.Go(planned) if self._takes_up(place, waiting) else None
+        call_key = ledger.call_key(place)
+        decision = gate.decide(
+            planned,
+            self._tool(planned),
+            call_key,
+            self._scope.permissions,
+            replies=ledger.replies_to((call_key,)),
+            has_started=place in ledger.calls.started,
+            hook=self._said.get(place),
+        )
+        if isinstance(decision, gate.Waits):
+            ledger.wait_for(place, Waiting((decision.pending,)))
+        else:
+            ledger.calls.waiting.pop(place, None)
+        return decision
+
+    def _takes_up(self, place: int, waiting: Waiting) -> bool:
+        """Take up a tool that suspended the run, if one of its questions was answered."""
+        replies = self._scope.ledger.taken_replies(question.call_key for question in waiting.pendings)
+        if replies:
+            self._resumptions[place] = Resumption(waiting.state, replies)
+        return bool(replies)
+
+    def _waiting(self, place: int, suspend: Suspend) -> Waiting:
+        call_key = self._scope.ledger.call_key(place)
+        pendings: list[Pending] = []
+        for question in suspend.pending:
+            assert isinstance(question, Pending)
+            pendings.append(msgspec.structs.replace(question, path=(call_key, *question.path)))
+        if not pendings:  # the call itself waits, for a value from outside
+            call = self._calls[place]
+            pendings.append(Pending("external", call_key, call, digest_of(call_key, call), str(suspend)))
+        return Waiting(tuple(pendings), is_suspended=True, state=suspend.state)
+
+    def _has_begun_early(self, planned: PlannedCall) -> bool:
+        """Take over a call that started early."""
+        call_key = self._scope.ledger.call_key(planned.place)
+        if self._early is None or not self._early.is_same(call_key, planned.call):
+            return False
+        self._places[self._early.places[call_key]] = planned.place
+        return True
+
+    # ------------------------------------------------------------------------------------------ running
+
+    async def _run(self, planned: PlannedCall, on_output: OnOutput) -> ToolResultPart:
+        place = planned.place
+        return await run_call(
+            planned.call,
+            self._scope.ledger.call_key(place),
+            self._scope,
+            on_output=on_output,
+            arguments=self._arguments.get(place),
+            resumption=self._resumptions.get(place),
+        )
+
+    def _tool(self, planned: PlannedCall) -> Tool[..., Any]:
+        return self._scope.tool(planned.call)
+
+    def _is_parallel(self, planned: PlannedCall) -> bool:
+        return self._tool(planned).options.parallel
+
+    def _resource(self, planned: PlannedCall) -> str | None:
+        return resource_of(self._tool(planned), planned.call, self._arguments.get(planned.place))
+
+
+def answered(tool: Tool[..., Any], call: ToolCallPart, answer: Answer) -> ToolResultPart:
+    """Return the result of a call that was run outside."""
+    collected = output.Output(tool.options.max_output_bytes)
+    collected.add(thaw(answer.value))
+    return result_of(call, collected, "error" if answer.is_error else "success", "", {})

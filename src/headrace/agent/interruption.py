@@ -1,0 +1,50 @@
+"""An interruption from outside, told apart from a cancellation by somebody else.
+
+The rule of this file: what a run waits for is given up by cancelling the task that waits; that cancellation is taken back, so that only those
+of others reach the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Interruption:
+    """Interrupts the steps of one run.
+
+    Attributes:
+        is_asked: somebody wants the run to end.
+    """
+
+    __slots__ = ("_is_sent", "_waiter", "is_asked")
+
+    def __init__(self) -> None:
+        """Nobody has asked."""
+        self.is_asked = False
+        self._waiter: asyncio.Task[Any] | None = None
+        self._is_sent = False
+
+    def ask(self) -> None:
+        """End what the run waits for, and let its next step see it."""
+        self.is_asked = True
+        waiter = self._waiter
+        # A callback of the step that runs just now must not cancel itself: the flag is looked at before the next step.
+        if waiter is not None and not self._is_sent and waiter is not asyncio.current_task():
+            self._is_sent = waiter.cancel()
+
+    def enter(self) -> None:
+        """The present task begins a step."""
+        self._waiter = asyncio.current_task()
+
+    def leave(self) -> None:
+        """The step is over."""
+        self._waiter = None
+
+    def take_back(self) -> bool:
+        """Take back the cancellation that `ask` sent; return whether there was one and no other."""
+        task, self._waiter = self._waiter, None
+        if not self._is_sent or task is None:
+            return False
+        self._is_sent = False
+        return task.uncancel() == 0

@@ -1,0 +1,1 @@
+"""Whether a call may run: rules, modes, and what the tool says of itself. Pure."""

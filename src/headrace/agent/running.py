@@ -1,0 +1,136 @@
+"""One call, run: in its context, past the hooks, its result bounded.
+
+The rule of this file: it knows one call and what it runs in, not the round around it; so a call that starts early runs as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from headrace._json import dumps_text
+from headrace.agent.approval import Reply
+from headrace.agent.context.offload import moved_out
+from headrace.agent.context.policy import ContextPolicy
+from headrace.agent.execution import run_tool
+from headrace.agent.hooked import Hooked
+from headrace.agent.hooks import Retry
+from headrace.agent.ledger import Ledger
+from headrace.agent.permission.judging import Permissions
+from headrace.agent.setup import Offer
+from headrace.agent.tool_round import OnOutput
+from headrace.messages.message import Message
+from headrace.messages.parts import TextPart, ToolCallPart, ToolResultPart
+from headrace.tools.context import Context, Switch
+from headrace.tools.tool import Tool
+
+MAX_RETRIES: Final = 5
+"""How often hooks may have a call of an idempotent tool run again."""
+
+
+class Resumption(msgspec.Struct, frozen=True):
+    """What a tool that had suspended the run gets when it goes on: what it gave then, and the answers."""
+
+    state: Any
+    replies: tuple[Reply, ...]
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What calls run in.
+
+    Attributes:
+        ledger: where everything is written down.
+        hooked: the hooks.
+        offer: the tools.
+        permissions: the mode and the rules.
+        deps: for the tools.
+        messages: the history, the message with the calls included.
+        runs_others: whether calls run while others of the round wait for somebody.
+        limit: how many run at once.
+        timeout_s: for tools that say nothing themselves.
+        context: how long a result may be, and where long ones go.
+        switch: switches groups of tools.
+    """
+
+    ledger: Ledger
+    hooked: Hooked
+    offer: Offer
+    permissions: Permissions
+    deps: Any
+    messages: tuple[Message, ...]
+    runs_others: bool
+    limit: int
+    timeout_s: float | None
+    context: ContextPolicy
+    switch: Switch | None = None
+
+    def tool(self, call: ToolCallPart) -> Tool[..., Any]:
+        """Return the tool that a call names."""
+        return self.offer.tools[call.name]
+
+
+async def run_call(
+    call: ToolCallPart,
+    call_key: str,
+    scope: Scope,
+    *,
+    on_output: OnOutput,
+    arguments: Mapping[str, Any] | None = None,
+    resumption: Resumption | None = None,
+) -> ToolResultPart:
+    """Run one call and return its result.
+
+    Args:
+        call: the call.
+        call_key: its key.
+        scope: what it runs in.
+        on_output: takes output and notes as they come.
+        arguments: what a person or a hook put in place of the model's.
+        resumption: what it gave when it suspended the run, and the answers.
+
+    Raises:
+        Suspend: it cannot go on before somebody has answered.
+        Exception: what a hook raised.
+    """
+    tool = scope.tool(call)
+    context = Context(
+        deps=scope.deps,
+        run_id=scope.ledger.run_id,
+        round=scope.ledger.round,
+        call_key=call_key,
+        call_id=call.id,
+        tool_name=call.name,
+        messages=scope.messages,
+        resumption=resumption,
+        switch=scope.switch,
+    )
+    retries = 0
+    while True:
+        result = await run_tool(tool, call, context, on_output=on_output, timeout_s=scope.timeout_s, arguments=arguments)
+        said = await scope.hooked.result(call, result) if scope.hooked.table.after_tool_call else result
+        if not isinstance(said, Retry):
+            result = said
+            break
+        retries += 1
+        if retries > MAX_RETRIES or not tool.options.idempotent:
+            break
+    if scope.context.max_result_tokens is not None:
+        result = await _moved_out(result, call_key, scope.context.max_result_tokens, scope.context)
+    return result if arguments is None else _with_note(result, arguments)
+
+
+async def _moved_out(result: ToolResultPart, call_key: str, limit_tokens: int, context: ContextPolicy) -> ToolResultPart:
+    """Return a long result as it is kept; the whole goes into the store, if there is one."""
+    short, parts = moved_out(result, limit_tokens, call_key if context.offload is not None else None)
+    if parts and context.offload is not None:
+        await context.offload.put(call_key, parts)
+    return short
+
+
+def _with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
+    """Tell the model that its call ran with other arguments than it said; the call itself stays as it came."""
+    note = TextPart(f"The arguments were changed to {dumps_text(dict(arguments))}.\n")
+    metadata = {**result.metadata, "changed_arguments": arguments}
+    return msgspec.structs.replace(result, parts=(note, *result.parts), metadata=metadata)

@@ -1,0 +1,239 @@
+"""Where a run stands: what it works with, what it has written down, what it sends; begun, shown as a result, kept.
+
+The rule of this file: it decides nothing about what comes next. What it waits for is the session, the sources of tools and the claim of a
+state, at the beginning and at the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+import msgspec
+
+from headrace.agent.elapsed import Elapsed
+from headrace.agent.events import Event
+from headrace.agent.hooked import Hooked
+from headrace.agent.hooks import Here
+from headrace.agent.ledger import Ledger
+from headrace.agent.run_result import RunResult
+from headrace.agent.run_state import Open
+from headrace.agent.running import Scope
+from headrace.agent.sending import Sending
+from headrace.agent.session import kept
+from headrace.agent.setup import Offer, Setup, Talk
+from headrace.errors import StateError
+from headrace.messages.fields import GenerateReason
+from headrace.messages.message import AssistantMessage, Message, UserMessage
+from headrace.tools.groups import switched
+from headrace.tools.toolset import Toolset
+
+_OPEN: Final = (None, "awaiting_approval", "awaiting_external")
+_RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
+"""The reasons that a message does not have by itself, but for the run that returned it."""
+
+
+class Standing:
+    """Where one run stands.
+
+    Attributes:
+        run_id: the run.
+        ledger: what it wrote down.
+        permissions: the mode and the rules.
+        offer: the tools of the present round.
+        steers: words that came in and were not put in yet.
+        sending: what is sent to the model.
+        hooked: the hooks.
+    """
+
+    def __init__(self, setup: Setup, talk: Talk, *, sink: Callable[[Event], object] | None = None) -> None:
+        """Stand before the beginning."""
+        self.run_id = setup.new_id() if talk.saved is None else talk.saved.run_id
+        self.ledger = Ledger(self.run_id, setup.rules, sink=sink)
+        self.permissions = talk.permissions
+        self.offer = setup.offer
+        self.steers: deque[UserMessage] = deque()
+        self.sending: Sending
+        self.hooked = Hooked(setup.hooks, self.here)
+        self._setup = setup
+        self._talk = talk
+        self._elapsed = Elapsed(setup.now)
+        self._history: tuple[Message, ...] = talk.history
+        self._opened_sources = 0
+        self._groups: frozenset[str] | None = setup.groups
+
+    # ------------------------------------------------------------------------------------------ beginning
+
+    async def take_up(self) -> None:
+        """Take what is needed from outside: the claim on a state, the conversation, the tools that live elsewhere.
+
+        Raises:
+            StateError: the state was taken up before.
+            ConflictError: another run holds the conversation.
+        """
+        talk, saved = self._talk, self._talk.saved
+        if saved is not None and saved.open is not None:
+            await self._claim(saved, saved.open)
+        elif talk.store is not None and talk.session_id is not None:
+            self._history = (*self._history, *await talk.store.begin(talk.session_id, self.run_id))
+        for source in self._setup.sources:
+            await source.open()
+            self._opened_sources += 1
+
+    async def _claim(self, saved: RunResult, open_: Open) -> None:
+        talk, claims = self._talk, self._setup.claims
+        if not await claims.take(saved.run_id, open_.seq):
+            raise StateError(
+                f"this state of run {saved.run_id} was taken up before; its calls must not run twice: go on with the state of that result"
+            )
+        if talk.store is None or talk.session_id is None:
+            return
+        try:
+            await talk.store.begin(talk.session_id, self.run_id)
+        except BaseException:
+            await claims.give_back(saved.run_id, open_.seq)
+            raise
+
+    def begin(self, given: tuple[Message, ...]) -> None:
+        """Write down what the run is given, or go on where its state was taken."""
+        saved, setup = self._talk.saved, self._setup
+        self.tick()
+        if saved is None or saved.open is None:
+            self.ledger.begin(given)
+            self._start_sending(self._history)
+            return
+        opened = saved.open
+        self._history = opened.history
+        self.steers.extend(opened.steers)
+        self._elapsed = Elapsed(setup.now, opened.elapsed_s)
+        self.ledger.restore(saved.messages, opened)
+        for reply in self._talk.replies:
+            self.ledger.take_reply(reply)
+        self._start_sending(self._history)
+        self.sending.restore(opened.more, saved.messages)
+        if (groups := opened.more.get("groups")) is not None:
+            self._groups = frozenset(groups)
+        self.tick()
+
+    def _start_sending(self, history: tuple[Message, ...]) -> None:
+        setup = self._setup
+        before = history if setup.instructions is None else (setup.instructions, *history)
+        self.sending = Sending(setup.context, setup.reminders, setup.offer.specs, before)
+
+    def tick(self) -> None:
+        """Look at the clock, between two answers."""
+        self.ledger.at = self._setup.now()
+        if self._setup.rules.limits.time_s is not None:
+            self.ledger.loop.elapsed_s = self._elapsed.s
+
+    # ------------------------------------------------------------------------------------------ going on
+
+    def refresh_offer(self) -> None:
+        """Look at what is offered now: sources may have lost tools or got others, groups may have been switched."""
+        setup = self._setup
+        if not setup.sources and self._groups is None:
+            return
+        offered = Toolset([setup.offer.tools, *(source.toolset for source in setup.sources)])
+        if self._groups is not None:
+            offered = offered.only(self._groups)
+        if offered == self.offer.tools:
+            return
+        self.offer = Offer.of(offered, setup.output)
+        self.ledger.loop.offered = offered.names
+        if self.ledger.round == 0 and all(source.problem is None for source in setup.sources):
+            return  # so the run begins
+        problems = "; ".join(f"{source.name}: {source.problem}" for source in setup.sources if source.problem is not None)
+        self.ledger.tools_changed(offered.names, problems)
+
+    def switch(self, on: Iterable[str], off: Iterable[str]) -> frozenset[str]:
+        """Switch groups of tools on and off, from the next model call on; returns those that are on."""
+        known = Toolset([self._setup.offer.tools, *(source.toolset for source in self._setup.sources)]).groups
+        self._groups = switched(known if self._groups is None else self._groups, on, off, known)
+        return self._groups
+
+    def put_in_steers(self) -> None:
+        """Put in the words that came in."""
+        while self.steers:
+            self.ledger.put_in(self.steers.popleft())
+
+    def own_words(self, kind: str, text: str) -> UserMessage:
+        """Return a message of the framework's own."""
+        return UserMessage(text, id=self._setup.new_id(), created_at=self.ledger.at, origin="framework", reminder_kind=kind)
+
+    def scope(self) -> Scope:
+        """Return what calls run in."""
+        setup = self._setup
+        self.sending.catch_up(self.ledger.messages)
+        return Scope(
+            ledger=self.ledger,
+            hooked=self.hooked,
+            offer=self.offer,
+            permissions=self.permissions,
+            deps=self._talk.deps,
+            messages=self.sending.messages,
+            runs_others=setup.runs_others,
+            limit=setup.max_parallel_tools,
+            timeout_s=setup.tool_timeout_s,
+            context=setup.context,
+            switch=self.switch,
+        )
+
+    def here(self) -> Here:
+        """Say where the run stands, for hooks."""
+        ledger = self.ledger
+        return Here(run_id=self.run_id, round=ledger.round, messages=tuple(ledger.messages), usage=ledger.usage, deps=self._talk.deps)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def result(self, reason: GenerateReason | None) -> RunResult:
+        """Return the run as a result: why it ended, what it waits for, or None while it goes on."""
+        ledger, is_open = self.ledger, reason in _OPEN
+        last = ledger.last
+        if last is None:
+            last = AssistantMessage.assemble(run_id=self.run_id, generate_reason=reason)
+        elif reason in _RETURNED:
+            last = msgspec.structs.replace(last, generate_reason=reason)
+        return RunResult(
+            run_id=self.run_id,
+            session_id=self._talk.session_id,
+            message=last,
+            messages=tuple(ledger.messages),
+            generate_reason=reason,
+            usage=ledger.usage,
+            rounds=ledger.round,
+            pending=ledger.pending,
+            undelivered=() if is_open else tuple(self.steers),
+            permissions=self.permissions,
+            output=self._output(last, reason),
+            open=self._open() if is_open else None,
+        )
+
+    def _output(self, message: AssistantMessage, reason: GenerateReason | None) -> Any:
+        wanted = self._setup.rules.wanted
+        if wanted is None:
+            return message.text
+        return wanted.spec.typed(cast("Any", message.structured_output)) if message.has_structured and reason not in _OPEN else None
+
+    def _open(self) -> Open:
+        self.sending.catch_up(self.ledger.messages)
+        return self.ledger.opened(
+            history=self._history,
+            keep=self._talk.keep,
+            permissions=self.permissions,
+            elapsed_s=self._elapsed.s,
+            steers=tuple(self.steers),
+            more=self.sending.state | ({} if self._groups is None else {"groups": sorted(self._groups)}),
+        )
+
+    async def keep(self) -> None:
+        """Keep what the run added in its conversation, and let go of it."""
+        talk = self._talk
+        if talk.store is not None and talk.session_id is not None:
+            await talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep))
+
+    async def let_go(self) -> None:
+        """Let go of the sources of tools."""
+        while self._opened_sources:
+            self._opened_sources -= 1
+            await self._setup.sources[self._opened_sources].aclose()
