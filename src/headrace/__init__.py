@@ -47,6 +47,19 @@ _HOMES = {
     "headrace.agent.agent": "Agent",
     "headrace.agent.run_result": "RunResult",
     "headrace.agent.session": "Session",
+    "headrace.agent.hooks": "Ask GoOn Hooks ModelCall Retry Stop Veto",
+    "headrace.agent.permission.judging": "Permissions",
+    "headrace.agent.permission.rules": "Rule",
+    "headrace.agent.output.spec": "OutputSpec",
+    "headrace.agent.context.policy": "ContextPolicy",
+    "headrace.agent.context.reminders": "ReminderRules",
+    "headrace.agent.context.offload": "MemoryResults",
+    "headrace.agent.mcp.server": "MCPServer",
+    "headrace.agent.run": "Run",
+    "headrace.tools.suspend": "Suspend",
+    "headrace.tools.options": "Check ToolOptions",
+    "headrace.tools.media": "media_file",
+    "headrace.tools.source": "ToolSource",
     "headrace.models.pace": "RateLimits",
     "headrace.models.breaker": "BreakerPolicy",
     "headrace.providers.config": "Config",
@@ -57,6 +70,15 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` loads them
     from headrace.agent.agent import Agent
     from headrace.agent.approval import Answer, Approve, Deny, Pending
+    from headrace.agent.context.offload import MemoryResults
+    from headrace.agent.context.policy import ContextPolicy
+    from headrace.agent.context.reminders import ReminderRules
+    from headrace.agent.hooks import Ask, GoOn, Hooks, ModelCall, Retry, Stop, Veto
+    from headrace.agent.mcp.server import MCPServer
+    from headrace.agent.output.spec import OutputSpec
+    from headrace.agent.permission.judging import Permissions
+    from headrace.agent.permission.rules import Rule
+    from headrace.agent.run import Run
     from headrace.agent.run_result import RunResult
     from headrace.agent.session import Session
     from headrace.decoding import StreamDecoder, StreamResult, decode_async, decode_stream
@@ -131,6 +153,10 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
     from headrace.models.scripted import ScriptedModel
     from headrace.providers.config import Config
     from headrace.tools.context import Context
+    from headrace.tools.media import media_file
+    from headrace.tools.options import Check, ToolOptions
+    from headrace.tools.source import ToolSource
+    from headrace.tools.suspend import Suspend
     from headrace.tools.tool import Tool, tool
     from headrace.tools.toolset import Toolset, toolset
     from headrace.wire.limits import Limits
@@ -143,11 +169,13 @@ __all__ = [
     "Answer",
     "Approve",
     "ArgumentsError",
+    "Ask",
     "AssistantMessage",
     "AssistantMessageChunk",
     "AttemptDiscarded",
     "AuthError",
     "BreakerPolicy",
+    "Check",
     "Config",
     "ConfigError",
     "ConflictError",
@@ -155,11 +183,14 @@ __all__ = [
     "ConnectionLostError",
     "Context",
     "ContextLengthError",
+    "ContextPolicy",
     "Delta",
     "Deny",
     "FallbackModel",
+    "GoOn",
     "HTTPRequest",
     "HeadraceError",
+    "Hooks",
     "HttpTransport",
     "InvalidEventError",
     "InvalidRequestError",
@@ -167,21 +198,26 @@ __all__ = [
     "JsonPart",
     "LimitError",
     "Limits",
+    "MCPServer",
     "MediaPart",
+    "MemoryResults",
     "Message",
     "MessageChunk",
     "MissingExtraError",
     "Model",
+    "ModelCall",
     "ModelOutputError",
     "NamedTool",
     "NoStructuredOutputError",
     "NotFoundError",
     "OpaquePart",
     "OutputFormat",
+    "OutputSpec",
     "OutputValidationError",
     "OverloadedError",
     "Part",
     "Pending",
+    "Permissions",
     "Profile",
     "ProtocolError",
     "ProviderItem",
@@ -193,9 +229,13 @@ __all__ = [
     "Recorded",
     "RefusalError",
     "RefusalPart",
+    "ReminderRules",
     "ReplayTransport",
     "Request",
+    "Retry",
     "RetryPolicy",
+    "Rule",
+    "Run",
     "RunResult",
     "SchemaVersionError",
     "Scripted",
@@ -203,12 +243,14 @@ __all__ = [
     "Session",
     "Settings",
     "StateError",
+    "Stop",
     "StoreError",
     "StreamDecoder",
     "StreamError",
     "StreamResult",
     "StreamTimeoutError",
     "StreamTruncatedError",
+    "Suspend",
     "SystemMessage",
     "SystemMessageChunk",
     "TextPart",
@@ -220,7 +262,9 @@ __all__ = [
     "ToolError",
     "ToolMessage",
     "ToolMessageChunk",
+    "ToolOptions",
     "ToolResultPart",
+    "ToolSource",
     "ToolSpec",
     "Toolset",
     "Transport",
@@ -231,6 +275,7 @@ __all__ = [
     "UsageError",
     "UserMessage",
     "UserMessageChunk",
+    "Veto",
     "Warning",
     "__version__",
     "decode_async",
@@ -242,6 +287,7 @@ __all__ = [
     "encode_message",
     "encode_messages",
     "load_config",
+    "media_file",
     "merge_values",
     "tool",
     "toolset",
