@@ -199,18 +199,17 @@ def run(protocol: str, *, seconds: float, seed: int, most: int | None = None) ->
     tried = 0
     while time.monotonic() < end and (most is None or tried < most):
         body = bent(rng.choice(seeds), seeds, rng)
-        is_weighed = tried % 50 == 0
-        if is_weighed:
+        if tried % 50 == 0:  # this one is weighed
             tracemalloc.start()
         try:
             check(protocol, body, random.Random(tried))
+            _, peak = tracemalloc.get_traced_memory()
         except Exception as error:
             raise BrokenLawError(f"{protocol}, body {tried} of seed {seed}: {type(error).__name__}: {error}\n{body!r}") from error
-        if is_weighed:
-            _, peak = tracemalloc.get_traced_memory()
+        finally:
             tracemalloc.stop()
-            if peak > 4_000_000 + 400 * len(body):
-                raise BrokenLawError(f"{protocol}, body {tried} of seed {seed}: {peak} bytes of memory for a body of {len(body)}\n{body!r}")
+        if peak > 4_000_000 + 400 * len(body):
+            raise BrokenLawError(f"{protocol}, body {tried} of seed {seed}: {peak} bytes of memory for a body of {len(body)}\n{body!r}")
         tried += 1
     return tried
 

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import tracemalloc
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,6 +56,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "local_weights" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("local model"))
+
+
+def pytest_runtest_teardown(item):
+    # Left on, it makes every later test slow, and what it counts is the memory of them all.
+    if tracemalloc.is_tracing() and "tracemalloc" not in sys._xoptions and "PYTHONTRACEMALLOC" not in os.environ:
+        tracemalloc.stop()
+        pytest.fail(f"{item.name} left tracemalloc on")
 
 
 @pytest.fixture(scope="session")
