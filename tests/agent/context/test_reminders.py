@@ -187,12 +187,41 @@ def test_what_was_told_is_not_told_again_elsewhere():
     assert len(Reminders.from_state({}, history).due(spent=spent)) == 2
 
 
+def test_what_the_user_says_ends_the_row_of_failures():
+    call = AssistantMessage([ToolCallPart(id="c", name="open", arguments={"door": 2})])
+    locked = ToolMessage("it is locked", call_id="c", name="open", state="error")
+    reminders = Reminders()
+    for message in (call, locked, call, locked, call, locked, AssistantMessage("I cannot."), UserMessage("I unlocked it, try again.")):
+        reminders.feed(message)
+    assert reminders.due() == ()
+    for message in (call, locked, call, locked):
+        reminders.feed(message)
+    assert reminders.due() == ()
+    reminders.feed(call)
+    reminders.feed(locked)
+    assert [reminder.kind for reminder in reminders.due()] == ["repeated_failing_call"]
+
+
+def test_a_silence_before_an_answer_is_not_told_after_it_when_the_run_goes_on_elsewhere():
+    start = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    asked = UserMessage("go on", created_at=start)
+    now = start + timedelta(hours=2)
+    reminders = Reminders()
+    reminders.feed(asked)
+    assert [reminder.kind for reminder in reminders.due(now=now)] == ["time"]
+    answered = AssistantMessage("working", created_at=now)
+    reminders.feed(answered)
+    assert reminders.due(now=now) == ()
+    assert Reminders.from_state(reminders.state, [asked, answered]).due(now=now) == ()
+
+
 @given(talks(), st.integers(0, 200))
 def test_any_talk_can_be_followed(history, minutes):
     reminders = Reminders()
     for message in history:
         reminders.feed(message)
-    assert kinds(reminders, now=datetime.now(UTC) + timedelta(minutes=minutes)) == (["time"] if minutes > 30 else [])
+    now = history[-1].created_at + timedelta(minutes=minutes)
+    assert kinds(reminders, now=now) == (["time"] if minutes > 30 else [])
     assert Reminders.from_state(reminders.state, history).state == reminders.state
 
 

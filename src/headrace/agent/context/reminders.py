@@ -114,12 +114,14 @@ class Reminders:
 
     def feed(self, message: Message) -> None:
         """Take the next message of the history."""
+        self._note_time(message.created_at)
         if isinstance(message, AssistantMessage):
-            self._silence_s = 0.0  # the model has answered since
+            self._silence_s = 0.0  # the model has answered since; what was to be told before, it knew
             self._calls = message.tool_calls
         elif isinstance(message, ToolMessage):
             self._follow(message)
-        self._note_time(message.created_at)
+        elif message.origin == "user":
+            self._streaks = {}  # what the user says may change what comes of a call
 
     def due(self, *, now: datetime | None = None, spent: Spent | None = None) -> tuple[Reminder, ...]:
         """Return what is to be told before the next model call; it then counts as told.
