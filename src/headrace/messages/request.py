@@ -165,8 +165,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         """Take lists as tuples, and check that messages and tools are such."""
         for field, kind in (("messages", Message), ("tools", ToolSpec)):
             values: tuple[object, ...] = tuple(getattr(self, field))
-            for n, value in enumerate(values):
-                if not isinstance(value, kind):
-                    place = f"{field}[{n}]"
-                    raise UsageError(f"{place} is a {type(value).__name__}, not a {kind.__name__}", argument=place)
+            if not all(issubclass(found, kind) for found in set(map(type, values))):  # a history is long and has few types
+                n, value = next((n, value) for n, value in enumerate(values) if not isinstance(value, kind))
+                raise UsageError(f"{field}[{n}] is a {type(value).__name__}, not a {kind.__name__}", argument=f"{field}[{n}]")
             msgspec.structs.force_setattr(self, field, values)

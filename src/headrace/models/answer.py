@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import msgspec
 
@@ -215,12 +215,11 @@ def messages_of(messages: Messages) -> tuple[Message, ...]:
         return (messages,)
     if not isinstance(messages, Sequence):
         raise UsageError(f"messages is a {type(messages).__name__}; give a text, a message or a list of messages", argument="messages")
-    history: list[Message] = []
-    for n, message in enumerate(messages):
-        if not isinstance(message, Message):
-            raise UsageError(f"messages[{n}] is a {type(message).__name__}, not a message", argument=f"messages[{n}]")
-        history.append(message)
-    return tuple(history)
+    history = tuple(messages)
+    if not all(issubclass(kind, Message) for kind in set(map(type, history))):  # a history is long and has few types
+        n, wrong = next((n, message) for n, message in enumerate(history) if not isinstance(message, Message))
+        raise UsageError(f"messages[{n}] is a {type(wrong).__name__}, not a message", argument=f"messages[{n}]")
+    return cast("tuple[Message, ...]", history)
 
 
 def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 
 import msgspec
 
+from headrace.wire.beginnings import Beginnings
 from headrace.wire.profile import Profile
 
 _ENTRY_BYTES = 256  # about what an entry costs beside its bytes
@@ -44,11 +45,13 @@ class EncodingCache:
 
     Attributes:
         misses: how many fragments had to be encoded.
+        beginnings: how far the histories of long runs were encoded.
     """
 
     def __init__(self, max_bytes: int = 16 * 1024 * 1024) -> None:
         """Start empty; `max_bytes` bounds one generation."""
         self.misses = 0
+        self.beginnings = Beginnings(max_bytes)
         self._max_bytes = max_bytes
         self._bytes = 0
         self._young: dict[Hashable, tuple[object, Profile, Fragment]] = {}

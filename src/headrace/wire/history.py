@@ -57,25 +57,46 @@ def pair(messages: Sequence[Message], profile: Profile) -> History:
     first call without a result, one of the result's name first. A result may stand later than its place (an answer that
     came after the user spoke on); one without a call, or a second one for a call, is a stray.
     """
-    ids = _CallIds(profile)
-    open_calls: dict[str, _OpenCalls] = {}
-    turns: list[Turn] = []
-    strays: list[Stray] = []
-    for index, message in enumerate(messages):
-        if isinstance(message, ToolMessage):
-            _take_results(message, index, open_calls, strays)
-            continue
-        if not isinstance(message, AssistantMessage):
-            turns.append(Turn(message, index))
-            continue
-        calls = tuple(PairedCall(call, ids.assign(call.id)) for call in message.tool_calls)
-        if calls:
-            latest: dict[str, _OpenCalls] = {}
-            for paired in calls:
-                latest.setdefault(paired.call.id, _OpenCalls()).add(paired)
-            open_calls.update(latest)
-        turns.append(Turn(message, index, calls))
-    return History(tuple(turns), tuple(strays))
+    return Pairing(profile).extend(messages)
+
+
+class Pairing:
+    """Pairs a history while it grows.
+
+    Attributes:
+        length: how many messages it has taken.
+        is_settled: no call is without a result and nothing had to be left out: what comes later changes nothing of what was paired.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        """Start before the first message."""
+        self.length = 0
+        self.is_settled = True
+        self._ids = _CallIds(profile)
+        self._open_calls: dict[str, _OpenCalls] = {}
+
+    def extend(self, messages: Sequence[Message]) -> History:
+        """Take the next messages; returns them paired, and no others."""
+        ids, open_calls = self._ids, self._open_calls
+        turns: list[Turn] = []
+        strays: list[Stray] = []
+        for index, message in enumerate(messages, self.length):
+            if isinstance(message, ToolMessage):
+                _take_results(message, index, open_calls, strays)
+                continue
+            if not isinstance(message, AssistantMessage):
+                turns.append(Turn(message, index))
+                continue
+            calls = tuple(PairedCall(call, ids.assign(call.id)) for call in message.tool_calls)
+            if calls:
+                latest: dict[str, _OpenCalls] = {}
+                for paired in calls:
+                    latest.setdefault(paired.call.id, _OpenCalls()).add(paired)
+                open_calls.update(latest)
+            turns.append(Turn(message, index, calls))
+        self.length += len(messages)
+        self.is_settled = not strays and all(paired.result is not None for turn in turns for paired in turn.calls)
+        return History(tuple(turns), tuple(strays))
 
 
 def _take_results(message: ToolMessage, index: int, open_calls: dict[str, _OpenCalls], strays: list[Stray]) -> None:

@@ -10,16 +10,17 @@ Source: https://platform.openai.com/docs/api-reference/chat/create.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from headrace._json import JSON, dumps
 from headrace.errors import UsageError
-from headrace.messages.message import SystemMessage
+from headrace.messages.message import Message, SystemMessage
 from headrace.messages.request import Request
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.beginnings import Beginning, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
-from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.history import History, PairedCall, Pairing, Turn
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_messages import encode_message, encode_system
@@ -75,7 +76,30 @@ class _Messages:
         self._is_after_tool = False
 
     def add_all(self, request: Request) -> None:
-        history = pair(request.messages, self.profile)
+        """Add a history; one that begins as one before goes on where that ended."""
+        messages, beginnings = request.messages, self.cache.beginnings
+        known = beginnings.take(messages, self.profile)
+        if known is not None and self._goes_on(messages[len(known.messages) :]):
+            pairing, added = known.pairing, len(known.wire)
+            self.wire, self.warnings, self._is_after_tool = known.wire, list(known.warnings), known.is_after_tool
+            history, size = pairing.extend(messages[len(known.messages) :]), known.size
+            if not pairing.is_settled:  # something new reaches back: then it is all encoded anew
+                self.wire, self.warnings, self._is_after_tool = [], [], False
+                pairing, added, size = Pairing(self.profile), 0, 0
+                history = pairing.extend(messages)
+        else:
+            pairing, added, size = Pairing(self.profile), 0, 0
+            history = pairing.extend(messages)
+        self._add(history)
+        if pairing.is_settled and messages:
+            size += size_of(self.wire[added:])
+            beginnings.put(Beginning(messages, self.profile, pairing, self.wire, tuple(self.warnings), self._is_after_tool, size))
+
+    def _goes_on(self, new: Sequence[Message]) -> bool:
+        """Return whether what is new can simply be added: where all instructions stand in one message, none may come later."""
+        return self.profile.supports_several_system_messages or not any(isinstance(message, SystemMessage) for message in new)
+
+    def _add(self, history: History) -> None:
         for stray in history.strays:
             self._warn(stray.index, (Note(stray.part, stray.why),))
         turns: Iterable[Turn] = history.turns
