@@ -16,6 +16,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 from urllib.parse import unquote
@@ -77,6 +78,7 @@ class HttpTransport:
         self._tls: ssl.SSLContext | None = None
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx2.AsyncHTTPTransport]] = WeakKeyDictionary()
         self._is_closed = False
+        self._checked: tuple[object, httpx2.Headers] = (None, httpx2.Headers())
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,9 +97,9 @@ class HttpTransport:
         """Send a request; see `Transport.stream`."""
         if self._is_closed:
             raise StateError("this transport is closed")
-        outgoing = _outgoing(request, timeouts)
+        outgoing = self._outgoing(request, timeouts)
         pool = self._pool_for(outgoing.url)
-        what = f"{request.method} {redact_url(request.url)}"
+        what = _name_of(request.method, request.url)
         watchdog = Watchdog(timeouts, what)
         try:
             watchdog.begin()
@@ -110,13 +112,25 @@ class HttpTransport:
             except (httpx2.HTTPError, OSError) as error:
                 raise _open_error(what, error, request, timeouts) from error
             watchdog.answered()
-            response = HttpResponse(raw, watchdog, what, secrets_of(request.url, request.headers))
+            response = HttpResponse(raw, watchdog, what, request)
             try:
                 yield response
             finally:
                 await response.aclose()
         finally:
             watchdog.stop()
+
+    def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpx2.Request:
+        """Return httpx2's form of a request; what cannot be sent is refused here."""
+        url = _checked_url(request.url)
+        key = (request.url, tuple(request.headers))
+        known, headers = self._checked
+        if known != key:  # requests that follow each other mostly differ in their bodies alone
+            headers = _checked_headers(key[1], url)
+            self._checked = (key, headers)
+        # Reading and writing have no limit of httpx2's, which would be a timer for each: the watchdog has them.
+        limits = {"connect": timeouts.connect_s, "pool": timeouts.connect_s, "read": None, "write": None}
+        return httpx2.Request(request.method, url, headers=headers, content=request.body, extensions={"timeout": limits})
 
     def _pool_for(self, url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
         proxy = (self._proxy or None) if self._proxy is not None else _proxy_of_environment(url)
@@ -150,12 +164,13 @@ class HttpTransport:
 class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
-    def __init__(self, raw: httpx2.Response, watchdog: Watchdog, what: str, secrets: tuple[str, ...]) -> None:
-        """Wrap httpx2's response; `what` names the request, `secrets` are kept out of errors."""
+    def __init__(self, raw: httpx2.Response, watchdog: Watchdog, what: str, request: HTTPRequest) -> None:
+        """Wrap httpx2's response; `what` names the request, whose secrets are kept out of errors."""
         self._raw = raw
         self._watchdog = watchdog
         self._what = what
-        self._secrets = secrets
+        self._request = request
+        self._headers: Mapping[str, str] | None = None
         self._body: AsyncGenerator[bytes] | None = None
         # We ask for no compression; a gateway that compresses all the same is understood.
         self._is_plain = raw.headers.get("content-encoding", "identity").strip().lower() in {"identity", ""}
@@ -171,8 +186,10 @@ class HttpResponse:
 
         They describe the bytes that `chunks` gives: if those were decompressed, encoding and length are left out.
         """
-        left_out = set[str]() if self._is_plain else {"content-encoding", "content-length"}
-        return {name: value for name, value in self._raw.headers.items() if name not in left_out}
+        if self._headers is None:
+            left_out = set[str]() if self._is_plain else {"content-encoding", "content-length"}
+            self._headers = {name: value for name, value in self._raw.headers.items() if name not in left_out}
+        return self._headers
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes; see `Response.chunks`."""
@@ -193,7 +210,7 @@ class HttpResponse:
     def lost(self, error: Exception) -> TransportError:
         """The error for a body that broke off."""
         chunks = self._watchdog.chunks
-        reason = _reason(error, self._secrets)
+        reason = _reason(error, secrets_of(self._request.url, self._request.headers))
         return ConnectionLostError(f"{self._what}: the connection broke after {chunks} chunks of the answer: {reason}")
 
 
@@ -230,31 +247,41 @@ class _Chunks:
                 return chunk
 
 
-def _outgoing(request: HTTPRequest, timeouts: Timeouts) -> httpx2.Request:
-    """httpx2's form of a request; what cannot be sent is refused here, by name and never by value."""
+@lru_cache(maxsize=256)
+def _name_of(method: str, url: str) -> str:
+    """Name a request in errors, without secrets."""
+    return f"{method} {redact_url(url)}"
+
+
+@lru_cache(maxsize=256)
+def _checked_url(text: str) -> httpx2.URL:
+    """Return an address as httpx2's; what cannot be asked is refused."""
     try:
-        url = httpx2.URL(request.url)
+        url = httpx2.URL(text)
     except httpx2.InvalidURL as error:
-        raise ConfigError(f"{redact_url(request.url)!r} is no URL: {_reason(error, ())}", argument="url") from error
+        raise ConfigError(f"{redact_url(text)!r} is no URL: {_reason(error, ())}", argument="url") from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise ConfigError(f"the URL must begin with http:// or https:// and name a host, not {redact_url(request.url)!r}", argument="url")
+        raise ConfigError(f"the URL must begin with http:// or https:// and name a host, not {redact_url(text)!r}", argument="url")
+    return url
+
+
+def _checked_headers(given: tuple[tuple[str, str], ...], url: httpx2.URL) -> httpx2.Headers:
+    """Return headers as httpx2's, with those that every request has; what cannot be sent is refused by name and never by value."""
     headers: list[tuple[str, str]] = []
-    for name, value in request.headers:
+    for name, value in given:
         if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
             raise ConfigError(f"the header {name!r} cannot be set", argument=name)
         if not _VALUE.fullmatch(value):
             hint = "it has a line end, a space at an end, or a character outside ASCII"
             raise ConfigError(f"the value of the header {name!r} cannot be sent: {hint}", argument=name)
         headers.append((name, value))
-    given = {name.lower() for name, _ in headers}
-    headers += [(name, value) for name, value in _DEFAULT_HEADERS if name not in given]
-    if url.userinfo and "authorization" not in given:
+    names = {name.lower() for name, _ in headers}
+    headers += [(name, value) for name, value in _DEFAULT_HEADERS if name not in names]
+    if url.userinfo and "authorization" not in names:
         user, _, password = url.userinfo.decode().partition(":")
         token = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
         headers.append(("authorization", f"Basic {token}"))
-    # Reading and writing have no limit of httpx2's, which would be a timer for each: the watchdog has them.
-    limits = {"connect": timeouts.connect_s, "pool": timeouts.connect_s, "read": None, "write": None}
-    return httpx2.Request(request.method, url, headers=headers, content=request.body, extensions={"timeout": limits})
+    return httpx2.Headers(headers)
 
 
 def _open_error(what: str, error: Exception, request: HTTPRequest, timeouts: Timeouts) -> TransportError:
