@@ -8,13 +8,16 @@ import json
 import msgspec
 import pytest
 
+from chat_bytes import StillClock, text_stream
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.fold import fold
+from headrace.io.replay import Recorded, ReplayTransport
 from headrace.messages.message import AssistantMessage, ToolMessage
 from headrace.messages.parts import MediaPart, ReasoningPart, TextPart, ToolCallPart
 from headrace.models.answer import AttemptDiscarded
+from headrace.models.model import Model
 from headrace.models.script import Scripted, chunks_of
 from headrace.models.scripted import ScriptedModel
 from headrace.tools.context import Context
@@ -200,6 +203,16 @@ async def test_java_2478_a_stream_that_is_tried_again_delivers_its_text_once():
     (discarded,) = of(made, events.AttemptDiscarded)
     assert {event.message_id for event in of(made, events.TextDelta) if event.seq < discarded.seq} == {discarded.message_id}
     assert result.message.id != discarded.message_id
+
+
+async def test_java_3058_an_empty_chunk_before_the_break_does_not_forbid_another_try():
+    """Java #3058: the guard "was something given out?" also trips on a chunk that holds a role alone."""
+    role_alone = text_stream("Hello")[0]
+    replay = ReplayTransport([Recorded(body=role_alone), Recorded(body=b"".join(text_stream("Hello")))])
+    model = Model("openai-chat:m", base_url="http://lab.test/v1", transport=replay, clock=StillClock())
+    result, made = await run(Agent(model))
+    assert (result.output, len(replay.requests)) == ("Hello", 2)
+    assert of(made, events.AttemptDiscarded) == []
 
 
 async def test_java_3065_progress_of_one_run_reaches_no_other():
