@@ -40,6 +40,7 @@ from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import MemorySessions, Session, SessionStore, checked_keep
 from headrace.agent.setup import Offer, Setup, Talk
+from headrace.agent.sources import Sources
 from headrace.agent.subagent import agent_tool
 from headrace.errors import StateError, UsageError
 from headrace.messages.fields import Content
@@ -126,13 +127,13 @@ class Agent:
         self._is_own_model = isinstance(model, str)
         self.model: ModelLike = model_of(model)
         self.tools, self.sources = sorted_tools(tools)
-        self._opened = 0
+        self._blocks: list[Sources] = []
         self.permissions = permissions_of(permissions)
         self.sessions: SessionStore = MemorySessions() if sessions is None else sessions
         policy = ContextPolicy() if context is None else context
-        active = groups_of(groups, self.tools)
+        active = groups_of(groups, self.tools, has_sources=bool(self.sources))
         answering = Answering.of(output_type, self.model, has_tools=bool(len(self.tools) or self.sources))
-        offered = offered_tools(self.tools, policy, has_groups=active is not None)
+        offered = offered_tools(self.tools, policy, has_groups=active is not None and not self.sources)
         self._setup = Setup(
             model=self.model,
             offer=Offer.of(offered, answering.parts),
@@ -168,19 +169,21 @@ class Agent:
 
     async def __aenter__(self) -> Self:
         """Keep what the agent works with open over its runs: connections of the model, sources of tools."""
-        for source in self.sources:
-            await source.open()
-            self._opened += 1
+        block = Sources(self.sources)
+        await block.open()
+        self._blocks.append(block)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self.aclose()
+        if self._blocks:
+            await self._blocks.pop().aclose()
+        if not self._blocks:
+            await self.aclose()
 
     async def aclose(self) -> None:
         """Close the model if the agent made it from an id, and the sources of tools that `async with` opened."""
-        while self._opened:
-            self._opened -= 1
-            await self.sources[self._opened].aclose()
+        while self._blocks:
+            await self._blocks.pop().aclose()
         if self._is_own_model:
             await self.model.aclose()
 

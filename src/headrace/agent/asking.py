@@ -37,7 +37,7 @@ class Asking:
         return await self._hooked.asked(call) if self._hooked.table.before_model_call else call
 
     def _plain(self, messages: tuple[Message, ...], *, is_forced: bool) -> ModelCall:
-        setup, offer, wanted = self._setup, self._run.offer, self._setup.output
+        setup, offer, wanted = self._setup, self._run.offering.offer, self._setup.output
         specs = offer.specs
         choice: ToolChoice = "none" if is_forced and specs else "auto"
         if is_forced and wanted is not None and wanted.tools:

@@ -60,8 +60,7 @@ class Engine:
         self._phase: _Phase = "new"
         self._call: ModelCall | None = None
         self._reading: Reading | None = None
-        self._is_forced = False
-        self._has_recovered = False
+        self._is_forced = self._has_recovered = False
         self._retries = 0
         self._calls: Calls | None = None
         self._early: Early | None = None
@@ -125,6 +124,7 @@ class Engine:
         """End the run where it stands, as interrupted unless its answer had been given."""
         if self._phase in ("new", "over"):
             self._phase = "over"
+            await self._run.put_back()
             return
         try:
             await self._let_go()
@@ -140,15 +140,16 @@ class Engine:
 
     async def give_up(self) -> None:
         """Begin, and end at once: a run that waited gets its calls closed."""
-        await self._begin()
+        await self.step()
         await self.abort()
 
     async def _fail(self, error: Exception) -> None:
         if self._phase in ("new", "over"):
-            self._phase = "over"
+            await self.abort()
             raise error
-        is_the_models = isinstance(error, HeadraceError) and not isinstance(error, UsageError)
-        is_forced_answer = self._phase == "answer" and self._is_forced and is_the_models
+        is_on_its_way = self._phase == "answer" and self._reading is not None and not self._reading.is_whole
+        is_the_models = is_on_its_way and isinstance(error, HeadraceError) and not isinstance(error, UsageError)
+        is_forced_answer = self._is_forced and is_the_models
         try:
             await self._let_go()
         finally:
@@ -190,6 +191,7 @@ class Engine:
         self._phase = "ready"
         if failure is not None:
             raise failure
+        run.first_offer()
         if isinstance(given, Stop):
             await self._stop(given)
 
@@ -232,6 +234,7 @@ class Engine:
         await self._ask(call)
 
     async def _ask(self, call: ModelCall) -> None:
+        await self._drop_early()
         self._call, self._reading = call, self._asking.reading()
         # Hooks have a say in every call, before it runs; so with such hooks none starts early.
         if self._setup.early_start and not self._is_forced and not self._hooked.table.before_tool_call:
@@ -240,13 +243,16 @@ class Engine:
 
     async def _look_early(self) -> None:
         """Start calls that are whole already; those of an answer that is void now are dropped."""
-        early = self._early
-        if early is None:
-            return
-        if early.blocks is not self._ledger.blocks:
+        if self._early is not None and self._early.blocks is not self._ledger.blocks:
+            await self._drop_early()
+            self._early = Early(self._ledger, self._run.scope())
+        if self._early is not None:
+            self._early.look()
+
+    async def _drop_early(self) -> None:
+        early, self._early = self._early, None
+        if early is not None:
             await early.cancel()
-            early = self._early = Early(self._ledger, self._run.scope())
-        early.look()
 
     async def _read(self) -> None:
         assert self._reading is not None
@@ -259,7 +265,7 @@ class Engine:
             if self._has_recovered or self._ledger.blocks.has_begun or not await self._recover():
                 raise
             return
-        await self._let_go()
+        await self._reading.aclose()
         self._run.tick()
         message: AssistantMessage | None = self._reading.message
         stop: Stop | None = None
@@ -268,7 +274,8 @@ class Engine:
             if message is None:
                 return
         assert message is not None
-        if self._hooked.table.after_run and self._ledger.loop.judge(message) not in (None, "tool_calls"):
+        reason = self._ledger.loop.judge(message)  # may raise what a `validate` function raises, while the answer can still be marked
+        if self._hooked.table.after_run and reason not in (None, "tool_calls"):
             more = await self._hooked.answered(message)
             if more is not None:
                 self._run.steers.append(self._run.own_words("go_on", more.text))
@@ -331,14 +338,7 @@ class Engine:
     async def _work(self) -> None:
         calls, ledger = self._calls, self._ledger
         assert calls is not None
-        if (left_s := ledger.loop.time_left_s) is None:
-            await calls.wait()
-        else:
-            try:
-                async with asyncio.timeout(left_s):
-                    await calls.wait()
-            except TimeoutError:
-                await calls.cancel()
+        await calls.wait(ledger.loop.time_left_s)
         self._run.tick()
         calls.write_down()
         if calls.error is not None:
@@ -357,11 +357,9 @@ class Engine:
 
     async def _let_go(self) -> None:
         """Give up what the run waits for: close the stream, cancel the tools and await them."""
+        await self._drop_early()
         if self._phase == "answer" and self._reading is not None:
             await self._reading.aclose()
-            if self._early is not None and not self._reading.is_whole:
-                early, self._early = self._early, None
-                await early.cancel()
         elif self._phase == "tools" and self._calls is not None:
             await self._calls.cancel()
 
@@ -391,10 +389,10 @@ class Engine:
 
     async def _finish(self, reason: GenerateReason) -> None:
         run = self._run
+        await self._drop_early()
         self._phase = "over"
         self.result = run.result(reason)
         try:
             await run.keep()
-            await run.let_go()
         finally:
             self._ledger.end(reason, run.result(reason).message if self._ledger.last is not None else None)

@@ -70,20 +70,23 @@ def sorted_tools(tools: object) -> tuple[Toolset, tuple[ToolSource, ...]]:
     return Toolset(one for one in given if one not in sources), tuple(sources)
 
 
-def groups_of(groups: object, tools: Toolset) -> frozenset[str] | None:
-    """Return the groups that are on; None: all, and nothing is switched."""
+def groups_of(groups: object, tools: Toolset, *, has_sources: bool) -> frozenset[str] | None:
+    """Return the groups that are on; None: all, and nothing is switched. Those of sources are known when a run begins, and checked then."""
     if groups is None:
         return None
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise UsageError(f"groups is {groups!r}; give a list of names of groups", argument="groups")
     names = frozenset(cast("Iterable[str]", groups))
-    for name in sorted(names - set(tools.groups), key=str):
+    for name in () if has_sources else sorted(names - set(tools.groups), key=str):
         raise UsageError(f"there is no group {name!r}; the groups are: {', '.join(tools.groups) or 'none'}", argument="groups")
     return names
 
 
 def offered_tools(tools: Toolset, policy: ContextPolicy, *, has_groups: bool) -> Toolset:
-    """Return the tools, and those of the framework's own that go with them."""
+    """Return the tools, and those of the framework's own that go with them.
+
+    Where there are sources, the tool that switches groups is made when they are open (`offering.py`), since it names them all.
+    """
     extra: list[Tool[..., Any]] = [] if policy.offload is None else [reading_tool(policy.offload)]
     if has_groups:
         extra.append(switch_tool(tools))

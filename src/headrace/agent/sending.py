@@ -48,6 +48,13 @@ class Sending:
         if self._reminders is not None:
             self._reminders = Reminders.from_state(state.get("reminders", {}), self._all, self._rules)
 
+    def offered(self, tools: Sequence[ToolSpec]) -> None:
+        """Other tools are sent from now on; they count as well."""
+        if tools is not self._tools:
+            self._tools = tools
+            if self._view is not None:
+                self._view.offer(tools)
+
     @property
     def state(self) -> dict[str, JSON]:
         """What is needed beside the messages to go on elsewhere, as JSON."""

@@ -7,8 +7,8 @@ state, at the beginning and at the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
@@ -17,17 +17,17 @@ from headrace.agent.events import Event
 from headrace.agent.hooked import Hooked
 from headrace.agent.hooks import Here
 from headrace.agent.ledger import Ledger
+from headrace.agent.offering import Changed, Offering
 from headrace.agent.run_result import RunResult
 from headrace.agent.run_state import Open
 from headrace.agent.running import Scope
 from headrace.agent.sending import Sending
 from headrace.agent.session import kept
-from headrace.agent.setup import Offer, Setup, Talk
+from headrace.agent.setup import Setup, Talk
+from headrace.agent.sources import Sources
 from headrace.errors import StateError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
-from headrace.tools.groups import switched
-from headrace.tools.toolset import Toolset
 
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
@@ -41,7 +41,7 @@ class Standing:
         run_id: the run.
         ledger: what it wrote down.
         permissions: the mode and the rules.
-        offer: the tools of the present round.
+        offering: the tools of the present round, and the groups that are on.
         steers: words that came in and were not put in yet.
         sending: what is sent to the model.
         hooked: the hooks.
@@ -52,7 +52,7 @@ class Standing:
         self.run_id = setup.new_id() if talk.saved is None else talk.saved.run_id
         self.ledger = Ledger(self.run_id, setup.rules, sink=sink)
         self.permissions = talk.permissions
-        self.offer = setup.offer
+        self.offering = Offering(setup)
         self.steers: deque[UserMessage] = deque()
         self.sending: Sending
         self.hooked = Hooked(setup.hooks, self.here)
@@ -60,8 +60,8 @@ class Standing:
         self._talk = talk
         self._elapsed = Elapsed(setup.now)
         self._history: tuple[Message, ...] = talk.history
-        self._opened_sources = 0
-        self._groups: frozenset[str] | None = setup.groups
+        self._sources = Sources(setup.sources)
+        self._has_claim = self._has_session = False
 
     # ------------------------------------------------------------------------------------------ beginning
 
@@ -77,9 +77,20 @@ class Standing:
             await self._claim(saved, saved.open)
         elif talk.store is not None and talk.session_id is not None:
             self._history = (*self._history, *await talk.store.begin(talk.session_id, self.run_id))
-        for source in self._setup.sources:
-            await source.open()
-            self._opened_sources += 1
+            self._has_session = True
+        await self._sources.open()
+
+    async def put_back(self) -> None:
+        """Undo `take_up`, since nothing came of it: a state can be used again, a conversation is free, no source stays open."""
+        talk = self._talk
+        try:
+            await self._sources.aclose()
+            if self._has_claim and talk.saved is not None and talk.saved.open is not None:
+                await self._setup.claims.give_back(talk.saved.run_id, talk.saved.open.seq)
+            if self._has_session and talk.store is not None and talk.session_id is not None:
+                await talk.store.commit(talk.session_id, self.run_id, ())
+        finally:
+            self._has_claim = self._has_session = False
 
     async def _claim(self, saved: RunResult, open_: Open) -> None:
         talk, claims = self._talk, self._setup.claims
@@ -87,11 +98,13 @@ class Standing:
             raise StateError(
                 f"this state of run {saved.run_id} was taken up before; its calls must not run twice: go on with the state of that result"
             )
+        self._has_claim = True
         if talk.store is None or talk.session_id is None:
             return
         try:
             await talk.store.begin(talk.session_id, self.run_id)
         except BaseException:
+            self._has_claim = False
             await claims.give_back(saved.run_id, open_.seq)
             raise
 
@@ -112,9 +125,12 @@ class Standing:
             self.ledger.take_reply(reply)
         self._start_sending(self._history)
         self.sending.restore(opened.more, saved.messages)
-        if (groups := opened.more.get("groups")) is not None:
-            self._groups = frozenset(groups)
         self.tick()
+
+    def first_offer(self) -> None:
+        """Look at what is offered for the first time; a `UsageError` if that cannot be."""
+        saved = self._talk.saved
+        self._offered(self.offering.begin(None if saved is None or saved.open is None else saved.open.more))
 
     def _start_sending(self, history: tuple[Message, ...]) -> None:
         setup = self._setup
@@ -131,26 +147,14 @@ class Standing:
 
     def refresh_offer(self) -> None:
         """Look at what is offered now: sources may have lost tools or got others, groups may have been switched."""
-        setup = self._setup
-        if not setup.sources and self._groups is None:
-            return
-        offered = Toolset([setup.offer.tools, *(source.toolset for source in setup.sources)])
-        if self._groups is not None:
-            offered = offered.only(self._groups)
-        if offered == self.offer.tools:
-            return
-        self.offer = Offer.of(offered, setup.output)
-        self.ledger.loop.offered = offered.names
-        if self.ledger.round == 0 and all(source.problem is None for source in setup.sources):
-            return  # so the run begins
-        problems = "; ".join(f"{source.name}: {source.problem}" for source in setup.sources if source.problem is not None)
-        self.ledger.tools_changed(offered.names, problems)
+        self._offered(self.offering.look())
 
-    def switch(self, on: Iterable[str], off: Iterable[str]) -> frozenset[str]:
-        """Switch groups of tools on and off, from the next model call on; returns those that are on."""
-        known = Toolset([self._setup.offer.tools, *(source.toolset for source in self._setup.sources)]).groups
-        self._groups = switched(known if self._groups is None else self._groups, on, off, known)
-        return self._groups
+    def _offered(self, changed: Changed | None) -> None:
+        offer = self.offering.offer
+        self.ledger.loop.offered = offer.tools.names
+        self.sending.offered(offer.specs)
+        if changed is not None:
+            self.ledger.tools_changed(changed.names, changed.detail)
 
     def put_in_steers(self) -> None:
         """Put in the words that came in."""
@@ -168,7 +172,7 @@ class Standing:
         return Scope(
             ledger=self.ledger,
             hooked=self.hooked,
-            offer=self.offer,
+            offer=self.offering.offer,
             permissions=self.permissions,
             deps=self._talk.deps,
             messages=self.sending.messages,
@@ -176,7 +180,7 @@ class Standing:
             limit=setup.max_parallel_tools,
             timeout_s=setup.tool_timeout_s,
             context=setup.context,
-            switch=self.switch,
+            switch=self.offering.switch,
         )
 
     def here(self) -> Here:
@@ -210,10 +214,12 @@ class Standing:
         )
 
     def _output(self, message: AssistantMessage, reason: GenerateReason | None) -> Any:
-        wanted = self._setup.rules.wanted
-        if wanted is None:
+        if self._setup.rules.wanted is None:
             return message.text
-        return wanted.spec.typed(cast("Any", message.structured_output)) if message.has_structured and reason not in _OPEN else None
+        if not message.has_structured or reason in _OPEN:
+            return None
+        valid = self.ledger.loop.output_of(message)  # what the tool that was called makes of it, where members of a union look alike
+        return None if valid is None else valid.typed
 
     def _open(self) -> Open:
         self.sending.catch_up(self.ledger.messages)
@@ -223,17 +229,19 @@ class Standing:
             permissions=self.permissions,
             elapsed_s=self._elapsed.s,
             steers=tuple(self.steers),
-            more=self.sending.state | ({} if self._groups is None else {"groups": sorted(self._groups)}),
+            more=self.sending.state | self.offering.state,
         )
 
     async def keep(self) -> None:
-        """Keep what the run added in its conversation, and let go of it."""
+        """Keep what the run added in its conversation, and let go of it and of the sources of tools."""
         talk = self._talk
-        if talk.store is not None and talk.session_id is not None:
-            await talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep))
+        try:
+            if talk.store is not None and talk.session_id is not None:
+                await talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep))
+        finally:
+            await self.let_go()
 
     async def let_go(self) -> None:
-        """Let go of the sources of tools."""
-        while self._opened_sources:
-            self._opened_sources -= 1
-            await self._setup.sources[self._opened_sources].aclose()
+        """Let go of the sources of tools: the run is over, or waits."""
+        self._has_claim = self._has_session = False
+        await self._sources.aclose()

@@ -77,6 +77,11 @@ class View:
         for message in messages:
             self.append(message)
 
+    def offer(self, tools: Iterable[ToolSpec]) -> None:
+        """Other tools are sent beside the messages from now on."""
+        before, self._tools = self._tools, estimate_tokens(tools)
+        self._estimate += self._tools - before
+
     def learn(self, input_tokens: int | None) -> None:
         """Correct the estimate by what the provider reports of what was sent.
 
