@@ -7,7 +7,7 @@ about which part or call a piece belongs to. Every block that it starts, `end` e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
@@ -99,9 +99,9 @@ class Blocks:
         return bool(self._choice.parts)
 
     @property
-    def calls(self) -> list[Growing]:
-        """The calls so far, in the order in which they came."""
-        return [part for part in self._choice.parts if part.kind == "tool_call" or part.call is not None]
+    def parts(self) -> Sequence[Growing]:
+        """The parts so far, in the order in which they came; it grows by itself."""
+        return self._choice.parts
 
     def is_made_of(self, message: AssistantMessage) -> bool:
         """Return whether a message has as many parts as came here."""

@@ -6,6 +6,7 @@ needs to go on. It decides nothing: the gate does.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never, cast
 
@@ -62,7 +63,7 @@ class Calls:
             self._round = ToolRound(calls, self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
         else:
             self._round = early.round
-            early.join(calls, self._run)
+            early.join(calls, self._run, kept=self._places.keys())
 
     @property
     def error(self) -> BaseException | None:
@@ -74,9 +75,16 @@ class Calls:
         """Whether every call has its result or waits."""
         return self._round.is_over
 
-    async def wait(self) -> None:
-        """Wait until something has happened."""
-        await self._round.wait()
+    async def wait(self, limit_s: float | None) -> None:
+        """Wait until something has happened; what runs when the time is up is cancelled."""
+        if limit_s is None:
+            await self._round.wait()
+            return
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._round.wait()
+        except TimeoutError:
+            await self.cancel()
 
     async def cancel(self) -> None:
         """Cancel what runs."""
@@ -102,6 +110,8 @@ class Calls:
                     ledger.sub_event(place, cast("Event", change.event))
                 case Suspended():
                     ledger.wait_for(place, self._waiting(place, change.suspend))
+                case Ended(result=result) if place != change.place:  # an id that the wire does not give is made when the answer has ended
+                    ledger.tool_ended(place, msgspec.structs.replace(result, call_id=self._calls[place].id))
                 case Ended():
                     ledger.tool_ended(place, change.result)
                 case _:

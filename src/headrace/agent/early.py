@@ -1,16 +1,17 @@
 """Early start: calls of idempotent tools that run while the answer that they are in still streams.
 
-The rule of this file: a call starts early only if the wire itself has said that it is whole, nobody has to be asked, and its turn would
-have come anyway: nothing before it runs alone or works on the same thing. What became of it counts only if the answer, once it has ended,
-holds the very same call; else it is dropped, which does no harm, since its tool is idempotent.
+The rule of this file: a call starts early only if the wire itself has said that it is whole, nobody has to be asked, no limit forbids it,
+and its turn would have come anyway: nothing before it runs alone or works on the same thing. What became of it counts only if the
+answer, once it has ended, holds the very same call; else it is dropped, which does no harm, since its tool is idempotent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from headrace._json import JSONError, loads
+from headrace._json import JSONError, dumps, loads, thaw
 from headrace.agent.ledger import Ledger
 from headrace.agent.permission.judging import judge
 from headrace.agent.running import Scope, run_call
@@ -21,7 +22,7 @@ from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.tools.resource import resource_of
 
 _BEFORE: Final = -(10**9)
-"""Early calls stand before all others in their round: their places are their parts' keys, from here on."""
+"""Early calls stand before all others in their round: their places count from here on."""
 
 
 class Early:
@@ -39,70 +40,82 @@ class Early:
         self._ledger = ledger
         self._scope = scope
         self.blocks = ledger.blocks
-        self._seen: dict[int, bool] = {}
+        self._seen = 0
+        self._last_key = -1
+        self._asked: Counter[str] = Counter()
         self._resources: set[str] = set()
-        self._is_blocked = False
+        # Where all calls of a round wait for one that does, nobody knows before the end which may run.
+        self._is_blocked = not scope.runs_others
         self._run_others: RunCall | None = None
         self.calls: dict[str, ToolCallPart] = {}
         self.places: dict[str, int] = {}
+        self._keys: dict[int, str] = {}
         self.round = ToolRound((), self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a call started early."""
-        return bool(self.calls)
-
     def look(self) -> None:
-        """Look at the answer so far, and start what may start."""
-        for growing in self.blocks.calls:
-            if growing.key in self._seen:
-                continue
-            if not growing.is_settled or self._is_blocked:
-                return  # what comes behind a call that is not whole yet has to wait for its turn
-            self._seen[growing.key] = self._starts(growing)
+        """Look at what is new in the answer, and start what may start; costs what is new."""
+        parts = self.blocks.parts
+        while self._seen < len(parts) and not self._is_blocked:
+            growing = parts[self._seen]
+            if growing.kind == "tool_call":
+                if not growing.is_settled:
+                    return  # what comes behind a call that is not whole yet has to wait for its turn
+                self._take(growing)
+            self._seen += 1
 
-    def _starts(self, growing: Growing) -> bool:
+    def _take(self, growing: Growing) -> None:
+        """Start a whole call if it may; see whether those behind it still may."""
         call = _whole_call(growing)
-        tool = None if call is None else self._scope.offer.tools.get(call.name)
-        if call is None or tool is None:
-            return False
-        options = tool.options
+        if call is None or growing.key < self._last_key:
+            self._is_blocked = True  # what it works on, or its turn, is known only at the end
+            return
+        self._last_key = growing.key
+        tool = self._scope.offer.tools.get(call.name)
+        has_room = self._ledger.loop.used.has_room(call.name, self._asked)
+        self._asked[call.name] += 1
+        if tool is None:
+            return
         try:
             resource = resource_of(tool, call)
         except Exception:  # noqa: BLE001 - a tool's own function is a stranger's code; the call fails when its turn comes
-            return False
+            return
+        options = tool.options
         is_free = resource is None or resource not in self._resources
-        may_start = options.idempotent and options.parallel and not options.external and is_free
-        if not may_start or judge(self._scope.permissions, tool, call).behavior != "allow":
-            self._is_blocked = not options.parallel
-            if resource is not None:
-                self._resources.add(resource)
-            return False
-        call_key = self.blocks.call_key(growing.key)
-        self.calls[call_key], self.places[call_key] = call, _BEFORE + growing.key
-        self.round.add((PlannedCall(self.places[call_key], call),))
-        return True
+        may_start = options.idempotent and options.parallel and not options.external and is_free and has_room
+        if may_start and judge(self._scope.permissions, tool, call).behavior == "allow":
+            self._start(call, self.blocks.call_key(growing.key))
+            return
+        self._is_blocked = not options.parallel
+        if resource is not None:
+            self._resources.add(resource)
+
+    def _start(self, call: ToolCallPart, call_key: str) -> None:
+        place = _BEFORE + len(self.calls)
+        self.calls[call_key], self.places[call_key], self._keys[place] = call, place, call_key
+        self.round.add((PlannedCall(place, call),))
 
     async def cancel(self) -> None:
         """The answer is void: cancel what runs."""
         await self.round.cancel()
 
     def is_same(self, call_key: str, call: ToolCallPart) -> bool:
-        """Return whether a call of the whole answer is one that started early, unchanged."""
+        """Return whether a call of the whole answer is one that started early, unchanged; an id that the wire does not give came late."""
         early = self.calls.get(call_key)
-        return early is not None and call.runnable and (early.id, early.name, early.parsed) == (call.id, call.name, call.parsed)
+        if early is None or not call.runnable or early.id not in ("", call.id):
+            return False
+        return early.name == call.name and dumps(thaw(early.parsed)) == dumps(thaw(call.parsed))
 
-    def join(self, calls: Iterable[PlannedCall], run: RunCall) -> None:
-        """The answer has ended: its other calls run in the same round."""
+    def join(self, calls: Iterable[PlannedCall], run: RunCall, *, kept: Collection[int]) -> None:
+        """The answer has ended: its other calls run in the same round, and of those that started early only the ones at these places count."""
         self._run_others = run
+        self.round.drop(self._keys.keys() - set(kept))
         self.round.add(calls)
 
     async def _run(self, planned: PlannedCall, on_output: OnOutput) -> ToolResultPart:
         if planned.place >= 0:
             assert self._run_others is not None
             return await self._run_others(planned, on_output)
-        key = next(key for key, place in self.places.items() if place == planned.place)
-        return await run_call(planned.call, key, self._scope, on_output=on_output)
+        return await run_call(planned.call, self._keys[planned.place], self._scope, on_output=on_output)
 
     def _is_parallel(self, planned: PlannedCall) -> bool:
         return self._scope.tool(planned.call).options.parallel
@@ -114,7 +127,7 @@ class Early:
 def _whole_call(growing: Growing) -> ToolCallPart | None:
     """Return a call that the wire calls whole, if its arguments are one object as they stand."""
     call = growing.call
-    if call is None or not call.name or not call.id:
+    if call is None or not call.name:
         return None
     text = "".join(call.body.pieces)
     try:
@@ -123,4 +136,4 @@ def _whole_call(growing: Growing) -> ToolCallPart | None:
         return None
     if not isinstance(parsed, dict):
         return None
-    return ToolCallPart(id=call.id, name=call.name, kind=call.kind or "function", arguments=text or "{}", runnable=True)
+    return ToolCallPart(id=call.id or "", name=call.name, kind=call.kind or "function", arguments=text or "{}", runnable=True)

@@ -1,7 +1,7 @@
 """The limits of a run: what it may use, and what it has used. Pure.
 
-The rule of this file: what was used follows from the messages alone (and, for time, from a number that the driver gives), so a run that
-was stored goes on with what it had left.
+The rule of this file: what was used follows from the messages alone (and, for time and for what no message tells, from numbers that the
+driver gives), so a run that was stored goes on with what it had left.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ class Meter:
         calls_of: of these, by the tool's name, those that could run.
         tokens: input and output tokens; an answer that reports none adds nothing.
         cost_usd: what the answers cost; one whose price is not known adds nothing.
+        beside_tokens, beside_cost_usd: what of them no message of the run tells: answers that were discarded, summaries, sub-agents.
         unpriced: the models whose price was not known.
         elapsed_s: how long the run has worked, as the driver says.
         tools_spent: the tools of which the last answer was the first to ask for more than their limit.
@@ -141,6 +142,8 @@ class Meter:
         self.calls_of: Counter[str] = Counter()
         self.tokens = 0
         self.cost_usd = 0.0
+        self.beside_tokens = 0
+        self.beside_cost_usd = 0.0
         self.unpriced: set[str] = set()
         self.elapsed_s = 0.0
         self.tools_spent: tuple[str, ...] = ()
@@ -203,12 +206,24 @@ class Meter:
         self.tools_spent = ()
         if message.usage is not None:
             self.tokens += max(0, message.usage.total_tokens)  # a server may report nonsense; what is used does not come back
-        if self._price is not None:
-            cost = self._price(message)
-            if cost is not None and math.isfinite(cost) and cost >= 0:
-                self.cost_usd += cost
-            else:
-                self.unpriced.add(message.model or "a model without a name")
+        self.cost_usd += self.cost_of(message)
+
+    def add_beside(self, tokens: int, cost_usd: float = 0.0) -> None:
+        """Count what was used beside the messages of the run."""
+        self.tokens += max(0, tokens)
+        self.beside_tokens += max(0, tokens)
+        self.cost_usd += cost_usd
+        self.beside_cost_usd += cost_usd
+
+    def cost_of(self, message: AssistantMessage) -> float:
+        """Return what an answer cost, in US dollars, where costs count; one without a known price is noted, and free."""
+        if self._price is None:
+            return 0.0
+        cost = self._price(message)
+        if cost is not None and math.isfinite(cost) and cost >= 0:
+            return cost
+        self.unpriced.add(message.model or "a model without a name")
+        return 0.0
 
     def add_round(self, calls: Sequence[ToolCallPart]) -> tuple[str, ...]:
         """Count a tool round; return for each of its calls why it is beyond a limit, or ""."""

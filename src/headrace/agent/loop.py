@@ -67,6 +67,7 @@ class Loop:
         self._is_denied = False
         self._outcome: Outcome | None = None
         self._misfits = 0
+        self._was_read: tuple[tuple[Part, ...], object, Outcome | None] | None = None
 
     @property
     def rounds(self) -> int:
@@ -128,7 +129,7 @@ class Loop:
     @property
     def is_answered(self) -> bool:
         """Whether the last answer is one that a person could reply to; words that steer then lead to another round."""
-        return self._last is not None and self._verdict in ("answer", "still_empty", "length")
+        return self._last is not None and self._verdict in ("answer", "output", "still_empty", "length")
 
     @property
     def is_final(self) -> bool:
@@ -137,7 +138,7 @@ class Loop:
 
     def output_of(self, message: AssistantMessage) -> Valid | None:
         """Return the value of the type that was asked for, if an answer has one."""
-        outcome = None if self._rules.wanted is None else self._rules.wanted.read(message)
+        outcome = self._read(message)
         return outcome if isinstance(outcome, Valid) else None
 
     def judge(self, message: AssistantMessage) -> GenerateReason | None:
@@ -192,7 +193,14 @@ class Loop:
     # ------------------------------------------------------------------------------------------ judging an answer
 
     def _read(self, message: AssistantMessage) -> Outcome | None:
-        return None if self._rules.wanted is None else self._rules.wanted.read(message)
+        """Read an answer, once: a `validate` function is somebody's own, and sees each answer one time."""
+        if self._rules.wanted is None:
+            return None
+        broken = message.generate_reason if message.generate_reason in ("interrupted", "error") else None
+        seen = (message.finish_reason, broken)
+        if self._was_read is None or self._was_read[0] != message.parts or self._was_read[1] != seen:
+            self._was_read = (message.parts, seen, self._rules.wanted.read(message))
+        return self._was_read[2]
 
     def _judged(self, message: AssistantMessage, outcome: Outcome | None) -> _Verdict:
         if message.generate_reason in ("interrupted", "error"):  # the mark of an answer that broke off
@@ -204,7 +212,7 @@ class Loop:
         if message.finish_reason == "error":
             return "error"
         if outcome is not None:
-            return self._judged_output(message, outcome)
+            return self._judged_output(outcome)
         if message.has(ToolCallPart):
             return "tools"
         if message.finish_reason == "pause":
@@ -215,7 +223,7 @@ class Loop:
             return "answer"
         return "still_empty" if self._reminders else "empty"
 
-    def _judged_output(self, message: AssistantMessage, outcome: Outcome) -> _Verdict:
+    def _judged_output(self, outcome: Outcome) -> _Verdict:
         match outcome:
             case Valid():
                 return "output"
@@ -224,7 +232,7 @@ class Loop:
                 if self._misfits >= self._rules.wanted.spec.retries:
                     return "unfit"
                 return "misfit" if outcome.place is None else "tools"
-            case Failed(reason="length") if not message.has(ToolCallPart):
+            case Failed(reason="length"):
                 return "length"
             case Failed():
                 return "unfit"
@@ -278,7 +286,8 @@ class Loop:
 
     def _results(self, message: ToolMessage) -> None:
         self._open -= Counter(result.call_id for result in message.results)
-        self._is_denied = all(result.state == "denied" for result in message.results)
+        # What rules and hooks denied no person has denied.
+        self._is_denied = all(r.state == "denied" and r.metadata.get("denied_by", "person") == "person" for r in message.results)
 
     # ------------------------------------------------------------------------------------------ planning a round
 
@@ -313,7 +322,7 @@ class Loop:
                 return error_result(call, "Not run: the answer was filtered.", state="not_run")
             case "interrupted":
                 return interrupted_result(call)
-            case _:  # an error: nothing else has calls
+            case _:  # an error, or an answer of a type that broke off: nothing else has calls
                 return error_result(call, "Not run: the answer broke off.", state="not_run")
 
     def _output_result(self, place: int, call: ToolCallPart) -> ToolResultPart:

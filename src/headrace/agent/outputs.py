@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final
 
-from headrace._json import JSON
+from headrace._json import JSON, dumps, thaw
 from headrace.agent.events import AttemptDiscarded, Event, RoundStarted, RunEnded, TextDelta, ToolCallArguments, ToolCallStarted
 from headrace.agent.output.partial import PartialOutput
 from headrace.agent.steps import Wanted
@@ -22,10 +22,19 @@ async def outputs(events: AsyncIterable[Event], wanted: Wanted) -> AsyncIterator
     shown: object = _NOTHING
     async for event in events:
         growing.feed(event)
-        value = growing.final if isinstance(event, RunEnded) else growing.value
-        if value is not None and value != shown:
+        if isinstance(event, RunEnded):
+            if event.message is not None and event.message.has_structured and not _is_same(event.message.structured_output, shown):
+                yield thaw(event.message.structured_output)
+            continue
+        value = growing.value
+        if value is not None and not _is_same(value, shown):
             shown = value
             yield value
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Return whether two values are the same JSON: `1`, `1.0` and `true` are not, though Python says so."""
+    return one == other and dumps(thaw(one)) == dumps(thaw(other))
 
 
 class _Growing:
@@ -36,7 +45,6 @@ class _Growing:
         self._text = wanted.spec.partial()
         self._calls: dict[str, PartialOutput] = {}
         self._last: PartialOutput | None = None
-        self.final: JSON = None
 
     def feed(self, event: Event) -> None:
         self._last = None
@@ -51,8 +59,6 @@ class _Growing:
             case ToolCallArguments() if event.call_key in self._calls:
                 self._last = self._calls[event.call_key]
                 self._last.feed(event.text)
-            case RunEnded(message=message) if message is not None:
-                self.final = message.structured_output
             case _:
                 pass
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace._json import JSON
+from headrace._json import JSON, thaw
 from headrace.agent.approval import Pending
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.run_state import STATE_VERSION, Open, check_version, open_form, open_from
@@ -39,7 +39,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         pending: the calls that wait for somebody.
         undelivered: words that were to steer the run and came too late for a model call.
         permissions: the mode and the rules, with what was remembered in the run ("always").
-        output: the answer: its text, or the value of the `output_type` that was asked for.
+        output: the answer: its text, or the value of the `output_type` that was asked for, None if there is none; in a result that was read
+            from a state, that value as JSON.
         open: what is open in a run that has not ended.
     """
 
@@ -57,9 +58,10 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     open: Open | None = None
 
     def __post_init__(self) -> None:
-        """Take the answer's text where no other output is given."""
+        """Take what the answer holds where no other output is given."""
         if self.output is msgspec.UNSET:
-            msgspec.structs.force_setattr(self, "output", self.message.text)
+            message = self.message
+            msgspec.structs.force_setattr(self, "output", thaw(message.structured_output) if message.has_structured else message.text)
 
     @property
     def is_waiting(self) -> bool:

@@ -13,9 +13,10 @@ from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
+from headrace._json import dumps_text, thaw
 from headrace.errors import ConflictError, UsageError
 from headrace.messages.message import AssistantMessage, Message, UserMessage
-from headrace.messages.parts import ReasoningPart, ToolCallPart
+from headrace.messages.parts import ReasoningPart, TextPart, ToolCallPart
 
 Keep: TypeAlias = Literal["rounds", "answers"]
 
@@ -116,7 +117,7 @@ def kept(messages: Sequence[Message], keep: Keep) -> tuple[Message, ...]:
     """Return what of a run's messages goes into the conversation.
 
     `rounds`: all of them. `answers`: the user's words and the answers, without the calls, their results, the thinking that went
-    with them, and reminders of our own.
+    with them, and reminders of our own; a typed answer that came as a call stays as its JSON.
     """
     if keep == "rounds":
         return tuple(messages)
@@ -134,4 +135,6 @@ def _as_answer(message: Message) -> Message | None:
         return message if message.parts else None
     # Signed thinking belongs to its calls; without them no provider takes it.
     parts = tuple(part for part in message.parts if not isinstance(part, (ToolCallPart, ReasoningPart)))
+    if message.has_structured:  # the answer came as a call; it stays as the JSON that it is
+        parts = (*parts, TextPart(dumps_text(thaw(message.structured_output))))
     return msgspec.structs.replace(message, parts=parts) if parts else None

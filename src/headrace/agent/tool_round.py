@@ -110,6 +110,7 @@ class ToolRound:
         self._calls: dict[int, PlannedCall] = {}
         self._tasks: dict[asyncio.Task[None], int] = {}
         self._is_closed = False
+        self._dropped: set[int] = set()
         self._changes: list[Change | None] = []
         self._progress_at: dict[int, int] = {}  # by place: where in the changes its last progress is
         self._changed = asyncio.Event()
@@ -163,6 +164,14 @@ class ToolRound:
         self._progress_at.clear()
         return [change for change in changes if change is not None]
 
+    def drop(self, places: Iterable[int]) -> None:
+        """Give up some of the calls: what runs is cancelled, what waits never starts. Those behind them go on as if they had ended."""
+        self._dropped.update(places)
+        for task, place in self._tasks.items():
+            if place in self._dropped:
+                task.add_done_callback(self._end)  # for one that is cancelled before its first step
+                task.cancel()
+
     async def cancel(self) -> None:
         """Cancel what runs and wait until it has ended, or the grace time is over; what waits never starts."""
         self._close()
@@ -178,10 +187,14 @@ class ToolRound:
         self._lanes.drop_waiting()
 
     def _start(self) -> None:
-        for place in self._lanes.start():
-            call = self._calls[place]
-            self._note(Started(place))
-            self._tasks[asyncio.create_task(self._one(call), name=f"headrace-tool-{call.call.name}")] = place
+        while places := self._lanes.start():
+            for place in places:
+                if place in self._dropped:
+                    self._lanes.end(place)
+                    continue
+                call = self._calls[place]
+                self._note(Started(place))
+                self._tasks[asyncio.create_task(self._one(call), name=f"headrace-tool-{call.call.name}")] = place
 
     async def _one(self, call: PlannedCall) -> None:
         try:

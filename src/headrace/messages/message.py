@@ -207,8 +207,9 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
 
     @property
     def has_structured(self) -> bool:
-        """Whether the message holds structured output."""
-        return getattr(self, "structured_output", None) is not None
+        """Whether the message holds structured output; null is one where an agent has returned the message as `structured_output`."""
+        is_answer = getattr(self, "generate_reason", None) == "structured_output"
+        return is_answer or getattr(self, "structured_output", None) is not None
 
     @overload
     def structured(self) -> dict[str, Any]: ...
@@ -221,7 +222,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
             NoStructuredOutputError: there is none.
             InvalidStructuredOutputError: it does not convert.
         """
-        return convert(getattr(self, "structured_output", None), target)
+        return convert(getattr(self, "structured_output", None), target, is_there=self.has_structured)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy of the same class with some fields changed; `parts` takes what the constructor takes.
@@ -297,7 +298,7 @@ class AssistantMessage(Message, frozen=True, tag="assistant", kw_only=True, omit
         finish_reason: why the model stopped, neutral.
         finish_reason_raw: the provider's word for it.
         generate_reason: why an agent returned this message; None until one does.
-        structured_output: the typed answer, as JSON.
+        structured_output: the typed answer, as JSON; None where there is none, or where it is null: `has_structured` says which.
         parsed: an output parser's value.
         warnings: what was repaired or odd.
         logprobs: log-probabilities, as the provider puts them.

@@ -12,17 +12,17 @@ from headrace.errors import InvalidStructuredOutputError, NoStructuredOutputErro
 T = TypeVar("T")
 
 
-def convert(value: JSON, target: type[T]) -> T:
+def convert(value: JSON, target: type[T], *, is_there: bool = False) -> T:
     """Return a JSON value as a type, in a copy: a pydantic model, dataclass, TypedDict, msgspec Struct, dict, list[…] and so on.
 
     Pydantic validates its own models and dataclasses, also where they lie inside other types; msgspec does the rest, strictly:
     `"5"` is no number. What msgspec cannot describe (a union of two dataclasses) goes to pydantic as a whole.
 
     Raises:
-        NoStructuredOutputError: the value is None.
+        NoStructuredOutputError: the value is None, and not said to be there as null.
         InvalidStructuredOutputError: it does not convert; the error says where.
     """
-    if value is None:
+    if value is None and not is_there:
         raise NoStructuredOutputError("this message holds no structured output")
     plain = thaw(value)
     try:
