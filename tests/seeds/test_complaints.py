@@ -13,12 +13,11 @@ from chat_bytes import DONE, StillClock, call_stream, chunk, text_stream
 from headrace import decode_stream
 from headrace.agent import events
 from headrace.agent.agent import Agent
-from headrace.errors import ConnectionLostError, SchemaVersionError, StateError, StreamTruncatedError
+from headrace.errors import SchemaVersionError, StateError, StreamTruncatedError
 from headrace.io.replay import Recorded, ReplayTransport
 from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
 from headrace.messages.deltas import TextDelta, ToolCallFragment
-from headrace.messages.message import AssistantMessage
-from headrace.messages.parts import ReasoningPart, TextPart
+from headrace.messages.parts import TextPart
 from headrace.models.model import Model
 from headrace.models.script import Scripted
 from headrace.models.scripted import ScriptedModel
