@@ -6,6 +6,8 @@ nowhere, unless it is asked for.
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace.agent.context.compaction import Summary, read_summary
 from headrace.agent.context.plan import Compaction
 from headrace.agent.hooks import ModelCall, Stop
@@ -13,8 +15,8 @@ from headrace.agent.reading import Reading
 from headrace.agent.setup import Setup
 from headrace.agent.standing import Standing
 from headrace.errors import HeadraceError, UsageError
-from headrace.messages.message import Message
-from headrace.messages.request import NamedTool, ToolChoice
+from headrace.messages.message import AssistantMessage, Message
+from headrace.messages.request import NamedTool, Settings, ToolChoice
 
 
 class Asking:
@@ -25,6 +27,7 @@ class Asking:
         self._setup = setup
         self._run = run
         self._hooked = run.hooked
+        self._reminders: tuple[Message, ...] = ()
 
     async def call(self, *, is_forced: bool) -> ModelCall | Stop:
         """Return what is to be asked, or that a hook ends the run."""
@@ -33,7 +36,16 @@ class Asking:
         run.sending.catch_up(run.ledger.messages)
         if run.sending.needs_compaction:
             await self.compact()
-        call = self._plain(self._with_reminders(), is_forced=is_forced)
+        self._reminders = self._due()
+        return await self._call(is_forced=is_forced)
+
+    async def call_again(self, *, is_forced: bool) -> ModelCall | Stop | None:
+        """Return the call of this round once more, shorter, since the provider says that it is too long; None if it cannot be."""
+        return await self._call(is_forced=is_forced) if await self.compact(is_recovery=True) else None
+
+    async def _call(self, *, is_forced: bool) -> ModelCall | Stop:
+        # What the model is reminded of is said once an occasion, so a call that is made again says it again.
+        call = self._plain((*self._run.sending.messages, *self._reminders), is_forced=is_forced)
         return await self._hooked.asked(call) if self._hooked.table.before_model_call else call
 
     def _plain(self, messages: tuple[Message, ...], *, is_forced: bool) -> ModelCall:
@@ -55,7 +67,8 @@ class Asking:
             is_forced=is_forced,
         )
 
-    def _with_reminders(self) -> tuple[Message, ...]:
+    def _due(self) -> tuple[Message, ...]:
+        """Return the reminders that are sent and not kept; those that are to be kept are in the history by then."""
         setup, run = self._setup, self._run
         ledger, rules = run.ledger, setup.reminders
         used = ledger.loop.used
@@ -67,15 +80,13 @@ class Asking:
             "time_s": (used.elapsed_s, used.limit_of("time")),
         }
         due = run.sending.due(ledger.at, spent)
-        if not due:
-            return run.sending.messages
-        messages = [reminder.message(new_id=setup.new_id(), now=ledger.at) for reminder in due]
-        if rules is None or not rules.keep_reminders:
-            return (*run.sending.messages, *messages)
+        messages = tuple(reminder.message(new_id=setup.new_id(), now=ledger.at) for reminder in due)
+        if not messages or rules is None or not rules.keep_reminders:
+            return messages
         for message in messages:
             ledger.put_in(message)
         run.sending.catch_up(ledger.messages)
-        return run.sending.messages
+        return ()
 
     def reading(self) -> Reading:
         """Return what an answer is read with; nothing is open yet."""
@@ -104,12 +115,25 @@ class Asking:
 
     async def _summary(self, plan: Compaction) -> Summary | None:
         """Have a model sum up what is left out; None if it fails, and then it is left out without."""
-        model = self._setup.context.summary_model or self._setup.model
+        other, setup = self._setup.context.summary_model, self._setup
         try:
-            answer = await model.request(plan.request, settings=self._setup.settings)
+            if other is not None:
+                answer = await other.request(plan.request)
+            else:
+                answer = await setup.model.request(plan.request, settings=_for_a_summary(setup.settings))
         except UsageError:
             raise
-        except HeadraceError:
+        except HeadraceError as error:
+            said = getattr(error, "partial", None)
+            if isinstance(said, AssistantMessage):  # what it said in vain was paid for
+                self._run.ledger.add_usage(said.usage)
             return None
         self._run.ledger.add_usage(answer.usage)
         return read_summary(answer)
+
+
+def _for_a_summary(settings: Settings) -> Settings:
+    """Return the settings of a run without those that are about its answers and its tools."""
+    return msgspec.structs.replace(
+        settings, max_tokens=None, stop=None, n=None, parallel_tool_calls=None, logprobs=None, top_logprobs=None, modalities=None
+    )

@@ -309,14 +309,13 @@ class Engine:
         """The provider says that the context is too long: make it shorter, once, and ask again."""
         await self._let_go()
         self._has_recovered = True
-        if not await self._asking.compact(is_recovery=True):
-            return False
-        call = await self._asking.call(is_forced=self._is_forced)
+        call = await self._asking.call_again(is_forced=self._is_forced)
         if isinstance(call, Stop):
+            self._wind_up("stopped")  # the round had begun
             await self._stop(call)
-        else:
+        elif call is not None:
             await self._ask(call)
-        return True
+        return call is not None
 
     # ------------------------------------------------------------------------------------------ the tools
 

@@ -28,6 +28,7 @@ class Sending:
         self._policy = policy
         self._tools = tools
         self._all = list(before)
+        self._before = len(before)
         self._own = 0
         is_bounded = policy.max_tokens is not None or policy.max_messages is not None
         self._view = self._viewed() if is_bounded else None
@@ -41,7 +42,8 @@ class Sending:
         """Go on where `state` was taken, with the messages of the run by then."""
         self._own = len(messages)
         self._all += messages
-        if state.get("view") is not None:
+        # An agent that has got or lost its instructions since has other places: then the view is made anew of the whole.
+        if state.get("view") is not None and state.get("before", self._before) == self._before:
             self._view = View.from_state(state["view"], self._all, self._policy, tools=self._tools)
         elif self._view is not None:
             self._view.extend(messages)
@@ -60,7 +62,7 @@ class Sending:
         """What is needed beside the messages to go on elsewhere, as JSON."""
         state: dict[str, JSON] = {}
         if self._view is not None:
-            state["view"] = self._view.state
+            state |= {"view": self._view.state, "before": self._before}
         if self._reminders is not None:
             state["reminders"] = self._reminders.state
         return state
