@@ -225,6 +225,14 @@ class Meter:
         self.unpriced.add(message.model or "a model without a name")
         return 0.0
 
+    def has_room(self, tool: str, asked: Counter[str]) -> bool:
+        """Return whether one more call of a tool would run, if the answer on its way has asked for these before it, by the tool's name."""
+        limits = self._limits
+        if limits.tool_calls is not None and self.tool_calls + asked.total() >= limits.tool_calls:
+            return False
+        limit = limits.calls_per_tool.get(tool)
+        return limit is None or self.calls_of[tool] + asked[tool] < limit
+
     def add_round(self, calls: Sequence[ToolCallPart]) -> tuple[str, ...]:
         """Count a tool round; return for each of its calls why it is beyond a limit, or ""."""
         self.rounds += 1
