@@ -132,8 +132,8 @@ class Agent:
         self.sessions: SessionStore = MemorySessions() if sessions is None else sessions
         policy = ContextPolicy() if context is None else context
         active = groups_of(groups, self.tools, has_sources=bool(self.sources))
-        answering = Answering.of(output_type, self.model, has_tools=bool(len(self.tools) or self.sources))
         offered = offered_tools(self.tools, policy, has_groups=active is not None and not self.sources)
+        answering = Answering.of(output_type, self.model, offered, has_sources=bool(self.sources))
         self._setup = Setup(
             model=self.model,
             offer=Offer.of(offered, answering.parts),

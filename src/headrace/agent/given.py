@@ -37,11 +37,15 @@ class Answering(msgspec.Struct, frozen=True):
     parts: OutputParts | None = None
 
     @classmethod
-    def of(cls, output_type: object, model: ModelLike, *, has_tools: bool) -> Answering:
+    def of(cls, output_type: object, model: ModelLike, tools: Toolset, *, has_sources: bool) -> Answering:
         """Compile the type, and choose how it is asked for by what the model's server has."""
-        spec = output_of(output_type)
+        spec, has_tools = output_of(output_type), bool(len(tools)) or has_sources
         if spec is None:
             return cls()
+        for name in spec.tool_names:
+            if tools.get(name) is not None:
+                help_ = "rename it, or name the answer: OutputSpec.of(…, name=…)"
+                raise UsageError(f"tools has a tool {name!r}, which is what the tool that gives the answer is called: {help_}", argument="tools")
         profile = getattr(model, "profile", None)
         mode = spec.mode_for(profile, has_tools=has_tools)
         return cls(Wanted(spec, mode), spec.request_parts(mode, profile, has_tools=has_tools))

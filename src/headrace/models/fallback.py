@@ -16,6 +16,7 @@ from headrace.models.answer import Messages, ModelLike, SettingsLike, Tools
 from headrace.models.fallback_stream import FallbackStream
 from headrace.models.falls_over import DEFAULT_FALLS_OVER, FallsOver
 from headrace.models.model import Model
+from headrace.wire.profile import Profile
 
 
 class FallbackModel:
@@ -79,6 +80,26 @@ class FallbackModel:
     def provider(self) -> str:
         """The first model's provider; who answered stands in the message."""
         return self.models[0].provider
+
+    @property
+    def profile(self) -> Profile | None:
+        """The first model's switches, with those ways to ask for a typed answer that every model has; None if one of them does not say.
+
+        Who answers is not known when an agent chooses how it asks, so it chooses what all of them take.
+        """
+        profiles: list[Profile] = []
+        for model in self.models:
+            profile = getattr(model, "profile", None)
+            if not isinstance(profile, Profile):
+                return None
+            profiles.append(profile)
+        first = profiles[0]
+        return first.replace(
+            output_formats=tuple(form for form in first.output_formats if all(form in one.output_formats for one in profiles)),
+            tool_choices=tuple(word for word in first.tool_choices if all(word in one.tool_choices for one in profiles)),
+            supports_output_with_tools=all(one.supports_output_with_tools for one in profiles),
+            supports_strict_tools=all(one.supports_strict_tools for one in profiles),
+        )
 
     async def __aenter__(self) -> Self:
         return self

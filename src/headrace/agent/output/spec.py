@@ -6,6 +6,7 @@ The rule of this file: an answer is taken only whole. Text that was cut off, a c
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
@@ -70,6 +71,8 @@ class OutputSpec:
             raise UsageError(f"mode is {mode!r}; it is one of {', '.join(_MODES)}", argument="mode")
         if type(retries) is not int or retries < 0:
             raise UsageError(f"retries is {retries!r}; it counts from 0", argument="retries")
+        if inspect.iscoroutinefunction(validate):
+            raise UsageError("validate is async; an answer is read without waiting, so give a plain function", argument="validate")
         if name is not None and not _NAME.fullmatch(name):
             raise UsageError(f"name is {name!r}; providers take letters, digits, _ and -, at most 64", argument="name")
         self.type = output_type
