@@ -45,7 +45,9 @@ class Answering(msgspec.Struct, frozen=True):
         for name in spec.tool_names:
             if tools.get(name) is not None:
                 help_ = "rename it, or name the answer: OutputSpec.of(…, name=…)"
-                raise UsageError(f"tools has a tool {name!r}, which is what the tool that gives the answer is called: {help_}", argument="tools")
+                raise UsageError(
+                    f"tools has a tool {name!r}, which is what the tool that gives the answer is called: {help_}", argument="tools"
+                )
         profile = getattr(model, "profile", None)
         mode = spec.mode_for(profile, has_tools=has_tools)
         return cls(Wanted(spec, mode), spec.request_parts(mode, profile, has_tools=has_tools))
