@@ -12,16 +12,17 @@ from typing import Any, Final, assert_never, cast
 
 import msgspec
 
-from headrace._json import thaw
+from headrace._json import freeze, thaw
 from headrace.agent import gate
 from headrace.agent.approval import Answer, Pending, digest_of
 from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
-from headrace.agent.running import Resumption, Scope, run_call
+from headrace.agent.running import Resumption, Scope, run_call, with_note
 from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
+from headrace.errors import UsageError
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.tools import output
 from headrace.tools.resource import resource_of
@@ -139,8 +140,9 @@ class Calls:
                         self._arguments[one.place] = arguments
                 case gate.Refused(result=result):
                     closed.append(PlannedCall(one.place, one.call, result))
-                case gate.Answered(answer=answer):
-                    closed.append(PlannedCall(one.place, one.call, answered(self._tool(one), one.call, answer)))
+                case gate.Answered(answer=answer, arguments=arguments):
+                    result = answered(self._tool(one), one.call, answer)
+                    closed.append(PlannedCall(one.place, one.call, result if arguments is None else with_note(result, arguments)))
                 case gate.Waits() | None:
                     pass
                 case never:
@@ -162,8 +164,9 @@ class Calls:
             self._tool(planned),
             call_key,
             self._scope.permissions,
+            run_id=ledger.run_id,
             replies=ledger.replies_to((call_key,)),
-            has_started=place in ledger.calls.started,
+            started_after=ledger.calls.started.get(place),
             hook=self._said.get(place),
         )
         if isinstance(decision, gate.Waits):
@@ -174,21 +177,30 @@ class Calls:
 
     def _takes_up(self, place: int, waiting: Waiting) -> bool:
         """Take up a tool that suspended the run, if one of its questions was answered."""
-        replies = self._scope.ledger.taken_replies(question.call_key for question in waiting.pendings)
+        replies = self._scope.ledger.taken_replies(place, [question.call_key for question in waiting.pendings])
         if replies:
             self._resumptions[place] = Resumption(waiting.state, replies)
+            if waiting.arguments is not None:
+                self._arguments[place] = waiting.arguments
         return bool(replies)
 
     def _waiting(self, place: int, suspend: Suspend) -> Waiting:
-        call_key = self._scope.ledger.call_key(place)
+        ledger = self._scope.ledger
+        call_key = ledger.call_key(place)
         pendings: list[Pending] = []
         for question in suspend.pending:
-            assert isinstance(question, Pending)
+            if not isinstance(question, Pending):
+                what = f"{self._calls[place].name} raised Suspend with a {type(question).__name__}"
+                raise UsageError(f"{what}; give the pending calls of another run, or nothing", argument="pending")
             pendings.append(msgspec.structs.replace(question, path=(call_key, *question.path)))
         if not pendings:  # the call itself waits, for a value from outside
             call = self._calls[place]
-            pendings.append(Pending("external", call_key, call, digest_of(call_key, call), str(suspend)))
-        return Waiting(tuple(pendings), is_suspended=True, state=suspend.state)
+            digest = digest_of(call_key, call, kind="external", run_id=ledger.run_id, turn=ledger.seq)
+            pendings.append(Pending("external", call_key, call, digest, str(suspend)))
+        arguments = self._arguments.get(place)
+        return Waiting(
+            tuple(pendings), is_suspended=True, state=suspend.state, arguments=None if arguments is None else cast("Any", freeze(arguments))
+        )
 
     def _has_begun_early(self, planned: PlannedCall) -> bool:
         """Take over a call that started early."""

@@ -8,7 +8,7 @@ the one call that it was given to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 import msgspec
 
@@ -21,6 +21,7 @@ from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.tools.tool import Tool
 
 DENIED: Final = "A person denied this call."
+_MAY_HAVE_RUN: Final = "It was started before the run broke off, and left no result: it may have had its effect."
 _GIVEN_UP: Final = "It is not known whether this call had an effect; it was given up."
 
 
@@ -44,10 +45,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """It was run outside, and this is what it gave."""
+    """It was run outside, and this is what it gave; with these arguments, if not with the model's."""
 
     planned: PlannedCall
     answer: Answer
+    arguments: Mapping[str, Any] | None = None
 
 
 class Waits(msgspec.Struct, frozen=True):
@@ -68,8 +70,9 @@ def decide(
     call_key: str,
     permissions: Permissions,
     *,
+    run_id: str = "",
     replies: Sequence[Reply] = (),
-    has_started: bool = False,
+    started_after: int | None = None,
     hook: HookSaid | None = None,
 ) -> Decision:
     """Return what is done with a call that the loop would run.
@@ -79,18 +82,23 @@ def decide(
         tool: the tool that it names.
         call_key: its key.
         permissions: the mode and the rules.
+        run_id: the run.
         replies: what was answered about this call, in order.
-        has_started: whether it was started before a crash and left no result.
+        started_after: how many of these answers there were when it was started, if it left no result since the run broke off; None: it was
+            not started.
         hook: what a hook says of it.
     """
     given = _Given(replies)
-    if given.deny is not None:
-        return Refused(planned, _denied(planned.call, given.deny.reason, in_doubt=has_started))
-    if given.answer is not None:
-        return Answered(planned, given.answer)
-    if has_started and not tool.options.idempotent and given.approve is None:
-        reason = "It was started before the run broke off, and left no result: it may have had its effect."
-        return Waits(planned, _pending("in_doubt", call_key, planned.call, Verdict("ask", reason)))
+
+    def waits(kind: PendingKind, verdict: Verdict, call: ToolCallPart = planned.call) -> Waits:
+        digest = digest_of(call_key, call, kind=kind, run_id=run_id, turn=len(replies))
+        return Waits(planned, Pending(kind, call_key, call, digest, verdict.reason, verdict.suggestions))
+
+    if given.is_settled:
+        return given.settled(planned, has_started=started_after is not None)
+    # A yes from before it was started is used up: it may have had its effect by then.
+    if started_after is not None and not tool.options.idempotent and not any(isinstance(r, Approve) for r in replies[started_after:]):
+        return waits("in_doubt", Verdict("ask", _MAY_HAVE_RUN))
     match hook:
         case ToolResultPart():
             return Refused(planned, hook)
@@ -99,52 +107,64 @@ def decide(
                 planned,
                 error_result(planned.call, f"Not allowed: {reason}" if reason else "Not allowed.", state="denied", denied_by="hook"),
             )
-        case _:
+        case None | Ask() | Mapping():
             pass
-    arguments = hook if isinstance(hook, Mapping) else None
-    if given.approve is not None and given.approve.arguments is not None:
-        arguments = given.approve.arguments
+        case _:
+            assert_never(hook)
+    arguments = hook.arguments if isinstance(hook, Ask) else hook
+    if given.arguments is not None:
+        arguments = given.arguments
     verdict = judge(permissions, tool, _with_arguments(planned.call, arguments))
     if isinstance(hook, Ask) and verdict.behavior != "deny":
         verdict = Verdict("ask", hook.reason, (), is_final=True)
     if verdict.behavior == "deny":
         return Refused(planned, error_result(planned.call, f"Not allowed: {verdict.reason}", state="denied", denied_by="rule"))
     if verdict.behavior == "ask" and given.approve is None:
-        return Waits(planned, _pending("approval", call_key, planned.call, verdict))
+        return waits("approval", verdict, _with_arguments(planned.call, arguments))
     if tool.options.external:
-        return Waits(planned, _pending("external", call_key, _with_arguments(planned.call, arguments), Verdict("ask", "")))
+        return waits("external", Verdict("ask"), _with_arguments(planned.call, arguments))
     return Go(planned, arguments)
 
 
 class _Given:
-    """What was answered about a call: of each kind the last."""
+    """What was answered about a call: of each kind the last, and the last arguments that a person put in."""
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         self.approve: Approve | None = None
+        self.arguments: Mapping[str, Any] | None = None
         self.deny: Deny | None = None
         self.answer: Answer | None = None
         for reply in replies:
             match reply:
                 case Approve():
                     self.approve = reply
+                    self.arguments = self.arguments if reply.arguments is None else reply.arguments
                 case Deny():
                     self.deny = reply
                 case Answer():
                     self.answer = reply
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether somebody has said no, or given the result."""
+        return self.deny is not None or self.answer is not None
 
-def _pending(kind: PendingKind, call_key: str, call: ToolCallPart, verdict: Verdict) -> Pending:
-    return Pending(kind, call_key, call, digest_of(call_key, call), verdict.reason, verdict.suggestions)
-
-
-def _with_arguments(call: ToolCallPart, arguments: Mapping[str, Any] | None) -> ToolCallPart:
-    """Return the call as a person changed it."""
-    if arguments is None:
-        return call
-    return ToolCallPart(id=call.id, name=call.name, kind=call.kind, arguments=dict(arguments), runnable=True)
+    def settled(self, planned: PlannedCall, *, has_started: bool) -> Refused | Answered:
+        """Return what that comes to."""
+        if self.deny is not None:
+            return Refused(planned, _denied(planned.call, self.deny.reason, in_doubt=has_started))
+        assert self.answer is not None
+        return Answered(planned, self.answer, self.arguments)
 
 
 def _denied(call: ToolCallPart, reason: str, *, in_doubt: bool) -> ToolResultPart:
     if in_doubt:
         return error_result(call, f"{_GIVEN_UP} {reason}".strip(), state="in_doubt", denied_by="person")
     return error_result(call, f"{DENIED} Reason: {reason}" if reason else DENIED, state="denied", denied_by="person")
+
+
+def _with_arguments(call: ToolCallPart, arguments: Mapping[str, Any] | None) -> ToolCallPart:
+    """Return the call as a person or a hook changed it."""
+    if arguments is None:
+        return call
+    return ToolCallPart(id=call.id, name=call.name, kind=call.kind, arguments=dict(arguments), runnable=True)

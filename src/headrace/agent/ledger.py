@@ -38,19 +38,21 @@ class OpenCalls:
 
     Attributes:
         results: those that are there.
-        started: what was started.
+        started: what was started, and how many answers there were to the call by then.
         waiting: what waits for somebody.
+        asked: what calls that go on had asked when they were suspended.
         replies: what was answered, in order.
         results_at: when the last result came.
     """
 
-    __slots__ = ("replies", "results", "results_at", "started", "waiting")
+    __slots__ = ("asked", "replies", "results", "results_at", "started", "waiting")
 
     def __init__(self) -> None:
         """Know nothing."""
         self.results: dict[int, ToolResultPart] = {}
-        self.started: set[int] = set()
+        self.started: dict[int, int] = {}
         self.waiting: dict[int, Waiting] = {}
+        self.asked: dict[int, tuple[Pending, ...]] = {}
         self.replies: list[Reply] = []
         self.results_at: datetime | None = None
 
@@ -84,7 +86,13 @@ class Ledger:
         self.made = self._scribe.made
         self.blocks = Blocks("", self._scribe)
         self._is_answering = False
+        self._asks_again = False
         self._call_keys: tuple[str, ...] = ()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event."""
+        return self._scribe.seq
 
     @property
     def usage(self) -> Usage:
@@ -123,10 +131,11 @@ class Ledger:
         self._own_usage, self._sub_usage = open_.own_usage, dict(open_.sub_usage)
         self._call_keys = open_.call_keys
         calls = self.calls
-        calls.results, calls.started, calls.waiting = dict(open_.results), set(open_.started), dict(open_.waiting)
+        calls.results, calls.started, calls.waiting = dict(open_.results), dict(open_.started), dict(open_.waiting)
         calls.replies = list(open_.replies)
-        calls.results_at = self._scribe.at
+        calls.results_at = open_.results_at
         if open_.answering is not None:
+            self._asks_again = True
             self._scribe.add(events.AttemptDiscarded, open_.answering, 1, "the run broke off and goes on in another place")
 
     def opened(self, **fields: Any) -> Open:
@@ -138,7 +147,8 @@ class Ledger:
             answering=self.blocks.message_id if self._is_answering else None,
             call_keys=self._call_keys,
             results=dict(calls.results),
-            started=tuple(sorted(calls.started - calls.results.keys())),
+            results_at=calls.results_at,
+            started={place: count for place, count in sorted(calls.started.items()) if place not in calls.results},
             waiting=dict(calls.waiting),
             replies=tuple(calls.replies),
             own_usage=self._own_usage,
@@ -166,7 +176,11 @@ class Ledger:
     # ------------------------------------------------------------------------------------------ the model's answer
 
     def start_round(self, model: str, message_id: str) -> None:
-        """A model is about to be called; its answer gets this id."""
+        """A model is about to be called; its answer gets this id. An answer that is asked for again belongs to the same round."""
+        if self._asks_again:
+            self._asks_again, self._is_answering = False, True
+            self.blocks = Blocks(message_id, self._scribe)
+            return
         spent = self.loop.spent
         if spent is not None:
             self._scribe.add(events.LimitReached, spent, self.loop.limit_of(spent))
@@ -261,13 +275,15 @@ class Ledger:
 
     def tool_started(self, place: int) -> None:
         """A call is about to run."""
-        self.calls.started.add(place)
+        self.calls.started[place] = len(self.replies_to((self.call_key(place),)))
         self.calls.waiting.pop(place, None)
         self._scribe.add(events.ToolStarted, self.call_key(place))
 
     def tool_goes_on(self, place: int) -> None:
         """A call that had suspended the run goes on; it started before."""
-        self.calls.waiting.pop(place, None)
+        waiting = self.calls.waiting.pop(place, None)
+        if waiting is not None:
+            self.calls.asked[place] = waiting.pendings
 
     def tool_output(self, place: int, part: Part) -> None:
         """A call gave out a piece."""
@@ -293,7 +309,7 @@ class Ledger:
     def wait_for(self, place: int, waiting: Waiting) -> None:
         """A call waits for somebody."""
         before = self.calls.waiting.get(place)
-        known = () if before is None else before.pendings
+        known = self.calls.asked.pop(place, ()) if before is None else before.pendings
         self.calls.waiting[place] = waiting
         for pending in waiting.pendings:
             if pending not in known:
@@ -310,11 +326,15 @@ class Ledger:
         keys = set(call_keys)
         return tuple(reply for reply in self.calls.replies if reply.call_key in keys)
 
-    def taken_replies(self, call_keys: Iterable[str]) -> tuple[Reply, ...]:
-        """Return what was answered about these calls and forget it: it is handed on."""
-        replies = self.replies_to(call_keys)
-        self.calls.replies = [reply for reply in self.calls.replies if reply not in replies]
-        return replies
+    def taken_replies(self, place: int, call_keys: Iterable[str]) -> tuple[Reply, ...]:
+        """Return what was answered to the questions of a suspended call and forget it: it is handed on.
+
+        What was answered before the call started let it start, and stays.
+        """
+        before = self.replies_to((self.call_key(place),))[: self.calls.started.get(place, 0)]
+        taken = [reply for reply in self.replies_to(call_keys) if not any(reply is one for one in before)]
+        self.calls.replies = [reply for reply in self.calls.replies if not any(reply is one for one in taken)]
+        return tuple(taken)
 
     def is_under_way(self, place: int) -> bool:
         """Whether a call has its result, or has run and suspended the run."""

@@ -7,6 +7,7 @@ for what cannot be known: an answer that was on its way is asked for again, a ca
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, cast
 
 import msgspec
@@ -31,11 +32,13 @@ class Waiting(msgspec.Struct, frozen=True):
         pendings: what is asked: one question of its own, or those of an agent that it runs.
         is_suspended: whether it has run and suspended the run; then it goes on as soon as one question is answered.
         state: what a suspended tool wants back then: JSON.
+        arguments: what a person or a hook had put in place of the model's when it ran, or None.
     """
 
     pendings: tuple[Pending, ...]
     is_suspended: bool = False
     state: Any = None
+    arguments: dict[str, Any] | None = None
 
 
 class Open(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +52,8 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
         answering: the id of an answer that was on its way, or None.
         call_keys: the keys of the last answer's calls, by their place.
         results: those that are there already, by the place of the call.
-        started: the calls, by place, that were started and have no result.
+        results_at: when the last of them came.
+        started: the calls, by place, that were started and have no result, and how many answers there were to each by then.
         waiting: the calls, by place, that wait for somebody.
         replies: what was answered about the open calls, in order.
         permissions: the mode, and the rules with what was remembered since.
@@ -67,7 +71,8 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     answering: str | None = None
     call_keys: tuple[str, ...] = ()
     results: dict[int, ToolResultPart] = {}
-    started: tuple[int, ...] = ()
+    results_at: datetime | None = None
+    started: dict[int, int] = {}
     waiting: dict[int, Waiting] = {}
     replies: tuple[Reply, ...] = ()
     permissions: Permissions = Permissions()
@@ -91,7 +96,8 @@ class _Plain(msgspec.Struct, frozen=True, kw_only=True):
     keep: Keep
     answering: str | None
     call_keys: tuple[str, ...]
-    started: tuple[int, ...]
+    results_at: datetime | None
+    started: dict[int, int]
     waiting: dict[int, Waiting]
     replies: tuple[Reply, ...]
     permissions: Permissions

@@ -109,16 +109,23 @@ async def run_call(
     retries = 0
     while True:
         result = await run_tool(tool, call, context, on_output=on_output, timeout_s=scope.timeout_s, arguments=arguments)
-        said = await scope.hooked.result(call, result) if scope.hooked.table.after_tool_call else result
+        if not scope.hooked.table.after_tool_call:
+            break
+        said = await scope.hooked.result(call, result, not_again=_not_again(tool, retries))
         if not isinstance(said, Retry):
             result = said
             break
         retries += 1
-        if retries > MAX_RETRIES or not tool.options.idempotent:
-            break
     if scope.context.max_result_tokens is not None:
         result = await _moved_out(result, call_key, scope.context.max_result_tokens, scope.context)
-    return result if arguments is None else _with_note(result, arguments)
+    return result if arguments is None else with_note(result, arguments)
+
+
+def _not_again(tool: Tool[..., Any], retries: int) -> str:
+    """Return why a hook cannot have a call run again, or ""."""
+    if not tool.options.idempotent:
+        return f"{tool.name} is not idempotent"
+    return f"it has run {retries + 1} times" if retries >= MAX_RETRIES else ""
 
 
 async def _moved_out(result: ToolResultPart, call_key: str, limit_tokens: int, context: ContextPolicy) -> ToolResultPart:
@@ -129,7 +136,7 @@ async def _moved_out(result: ToolResultPart, call_key: str, limit_tokens: int, c
     return short
 
 
-def _with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
+def with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
     """Tell the model that its call ran with other arguments than it said; the call itself stays as it came."""
     note = TextPart(f"The arguments were changed to {dumps_text(dict(arguments))}.\n")
     metadata = {**result.metadata, "changed_arguments": arguments}
