@@ -17,13 +17,14 @@ class Interruption:
         is_asked: somebody wants the run to end.
     """
 
-    __slots__ = ("_is_sent", "_waiter", "is_asked")
+    __slots__ = ("_cancelled_before", "_is_sent", "_waiter", "is_asked")
 
     def __init__(self) -> None:
         """Nobody has asked."""
         self.is_asked = False
         self._waiter: asyncio.Task[Any] | None = None
         self._is_sent = False
+        self._cancelled_before = 0
 
     def ask(self) -> None:
         """End what the run waits for, and let its next step see it."""
@@ -35,10 +36,14 @@ class Interruption:
 
     def enter(self) -> None:
         """The present task begins a step."""
-        self._waiter = asyncio.current_task()
+        self._waiter = task = asyncio.current_task()
+        # Not always 0: a task may clean up after a cancellation of its own, and run an agent for that.
+        self._cancelled_before = 0 if task is None else task.cancelling()
 
     def leave(self) -> None:
-        """The step is over."""
+        """The step is over; a cancellation that something inside kept to itself is taken back."""
+        if self._is_sent:
+            self.take_back()
         self._waiter = None
 
     def take_back(self) -> bool:
@@ -47,4 +52,4 @@ class Interruption:
         if not self._is_sent or task is None:
             return False
         self._is_sent = False
-        return task.uncancel() == 0
+        return task.uncancel() <= self._cancelled_before
