@@ -37,16 +37,28 @@ class Asking:
         if run.sending.needs_compaction:
             await self.compact()
         self._reminders = self._due()
-        return await self._call(is_forced=is_forced)
+        # The summary may have used up what was left of a limit.
+        return await self.call_again(is_forced=is_forced or run.ledger.loop.spent is not None)
 
-    async def call_again(self, *, is_forced: bool) -> ModelCall | Stop | None:
+    async def shorter_call(self, *, is_forced: bool) -> ModelCall | Stop | None:
         """Return the call of this round once more, shorter, since the provider says that it is too long; None if it cannot be."""
-        return await self._call(is_forced=is_forced) if await self.compact(is_recovery=True) else None
+        return await self.call_again(is_forced=is_forced) if await self.compact(is_recovery=True) else None
 
-    async def _call(self, *, is_forced: bool) -> ModelCall | Stop:
-        # What the model is reminded of is said once an occasion, so a call that is made again says it again.
-        call = self._plain((*self._run.sending.messages, *self._reminders), is_forced=is_forced)
-        return await self._hooked.asked(call) if self._hooked.table.before_model_call else call
+    async def call_again(self, *, is_forced: bool) -> ModelCall | Stop:
+        """Return the call of this round once more, as hooks leave it.
+
+        What the model is reminded of is said once an occasion, so a call that is made again says it again. A tool that a hook took
+        away is not offered, so it does not run if the model calls it nevertheless.
+        """
+        run = self._run
+        call = self._plain((*run.sending.messages, *self._reminders), is_forced=is_forced)
+        if not self._hooked.table.before_model_call:
+            return call
+        said = await self._hooked.asked(call)
+        if isinstance(said, ModelCall):
+            sent = {spec.name for spec in said.tools}
+            run.ledger.loop.offered = tuple(name for name in run.offering.offer.tools.names if name in sent)
+        return said
 
     def _plain(self, messages: tuple[Message, ...], *, is_forced: bool) -> ModelCall:
         setup, offer, wanted = self._setup, self._run.offering.offer, self._setup.output
@@ -126,9 +138,9 @@ class Asking:
         except HeadraceError as error:
             said = getattr(error, "partial", None)
             if isinstance(said, AssistantMessage):  # what it said in vain was paid for
-                self._run.ledger.add_usage(said.usage)
+                self._run.ledger.spending.add_beside(said)
             return None
-        self._run.ledger.add_usage(answer.usage)
+        self._run.ledger.spending.add_beside(answer)
         return read_summary(answer)
 
 

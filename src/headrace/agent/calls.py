@@ -76,16 +76,18 @@ class Calls:
         """Whether every call has its result or waits."""
         return self._round.is_over
 
-    async def wait(self, limit_s: float | None) -> None:
-        """Wait until something has happened; what runs when the time is up is cancelled."""
+    async def wait(self, limit_s: float | None) -> bool:
+        """Wait until something has happened; when the time is up, what runs is cancelled. Returns whether it is."""
         if limit_s is None:
             await self._round.wait()
-            return
+            return False
         try:
             async with asyncio.timeout(limit_s):
                 await self._round.wait()
         except TimeoutError:
             await self.cancel()
+            return True
+        return False
 
     async def cancel(self) -> None:
         """Cancel what runs."""

@@ -17,6 +17,10 @@ class Elapsed:
         self._before_s = before_s
         self._began = now()
 
+    def reach(self, s: float) -> None:
+        """Another clock says that it took so long, in seconds: it took no less."""
+        self._before_s += max(0.0, s - self.s)
+
     @property
     def s(self) -> float:
         """How long, in seconds; never less than before, also if the clock is set back."""

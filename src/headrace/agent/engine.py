@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from headrace.agent.asking import Asking
 from headrace.agent.calls import Calls
 from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.gate import HookSaid
-from headrace.agent.hooks import ModelCall, Retry, Stop
+from headrace.agent.heard import Hearing
+from headrace.agent.hooks import ModelCall, Stop
 from headrace.agent.interruption import Interruption
 from headrace.agent.ledger import steering
 from headrace.agent.reading import Reading
@@ -25,12 +26,11 @@ from headrace.agent.run_result import RunResult
 from headrace.agent.setup import Setup, Talk
 from headrace.agent.standing import Standing
 from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, PlannedCall, RunTools
+from headrace.agent.to_the_end import to_the_end
 from headrace.errors import ContextLengthError, HeadraceError, StateError, UsageError
 from headrace.messages.fields import Content, GenerateReason
-from headrace.messages.message import AssistantMessage, Message, UserMessage
+from headrace.messages.message import Message, UserMessage
 
-MAX_RETRIES: Final = 20
-"""How often hooks may ask for another answer in one run."""
 _Phase: TypeAlias = Literal["new", "ready", "answer", "tools", "over"]
 
 
@@ -61,7 +61,7 @@ class Engine:
         self._call: ModelCall | None = None
         self._reading: Reading | None = None
         self._is_forced = self._has_recovered = False
-        self._retries = 0
+        self._hearing = Hearing(setup, self._run)
         self._calls: Calls | None = None
         self._early: Early | None = None
         self._interruption = Interruption()
@@ -103,7 +103,7 @@ class Engine:
         """
         interruption = self._interruption
         if interruption.is_asked:
-            await self.abort()
+            await self.abort(is_begun=True)
             return
         interruption.enter()
         try:
@@ -111,37 +111,45 @@ class Engine:
             await (self._read() if self._phase == "answer" else self._advance())
         except asyncio.CancelledError:
             is_ours = interruption.take_back()
-            await self.abort()
+            await self.abort(is_begun=is_ours)
             if not is_ours:
                 raise
+        except (KeyboardInterrupt, SystemExit):
+            await self.abort()
+            raise
         except Exception as error:  # noqa: BLE001 - a model may be a stranger's code; it is raised again when the events were taken
             interruption.take_back()
             await self._fail(error)
         finally:
             interruption.leave()
 
-    async def abort(self) -> None:
-        """End the run where it stands, as interrupted unless its answer had been given."""
-        if self._phase in ("new", "over"):
+    async def abort(self, *, is_begun: bool = False) -> None:
+        """End the run where it stands, as interrupted unless its answer had been given.
+
+        One that has not begun never begins, unless `is_begun`: then its input is kept and its open calls are closed.
+        """
+        if self._phase == "new" and is_begun:
+            try:
+                await self._begin(is_ending=True)
+            except BaseException:
+                await self.abort()
+                raise
+        if self._phase == "new":
             self._phase = "over"
-            await self._run.put_back()
+            await to_the_end(self._run.put_back())
+        if self._phase == "over":
             return
         try:
             await self._let_go()
         finally:
             self._wind_up("interrupted")
-            match self._ledger.loop.next:
-                case Finish(generate_reason=reason):
-                    await self._finish(reason)
-                case Fail():
-                    await self._finish("error")
-                case _:
-                    await self._finish("interrupted")
+            step = self._ledger.loop.next
+            other: GenerateReason = "error" if isinstance(step, Fail) else "interrupted"
+            await self._finish(step.generate_reason if isinstance(step, Finish) else other)
 
     async def give_up(self) -> None:
         """Begin, and end at once: a run that waited gets its calls closed."""
-        await self.step()
-        await self.abort()
+        await self.abort(is_begun=True)
 
     async def _fail(self, error: Exception) -> None:
         if self._phase in ("new", "over"):
@@ -149,18 +157,16 @@ class Engine:
             raise error
         is_on_its_way = self._phase == "answer" and self._reading is not None and not self._reading.is_whole
         is_the_models = is_on_its_way and isinstance(error, HeadraceError) and not isinstance(error, UsageError)
-        is_forced_answer = self._is_forced and is_the_models
+        is_forced_answer = self._is_forced and is_the_models and error is not self._hooked.raised
         try:
             await self._let_go()
         finally:
             # An answer that was forced ends the run also when it fails; the loop says how.
             self._wind_up(None if is_forced_answer else "error", error)
             if not is_forced_answer:
+                self.failure = error
                 self._ledger.fail(error)
                 await self._finish("error")
-                self.failure = error
-                if isinstance(error, HeadraceError):
-                    error.result = self.result
 
     # ------------------------------------------------------------------------------------------ one step
 
@@ -177,20 +183,22 @@ class Engine:
             case _:
                 assert_never(self._phase)
 
-    async def _begin(self) -> None:
+    async def _begin(self, *, is_ending: bool = False) -> None:
         run, talk = self._run, self._talk
         given: tuple[Message, ...] | Stop = talk.input
-        failure: Exception | None = None
-        await run.take_up()
-        if self._hooked.table.before_run and talk.saved is None:
+        failure: BaseException | None = None
+        await run.take_up(has_sources=not is_ending)
+        if self._hooked.table.before_run and talk.saved is None and not is_ending:
             try:
                 given = await self._hooked.input(talk.input)
-            except Exception as error:  # noqa: BLE001 - a hook is a stranger's code; the run begins, so that it can end with the error
+            except BaseException as error:  # noqa: BLE001 - a hook is a stranger's code; the run begins, so that it can end with the error
                 failure = error
         run.begin(talk.input if isinstance(given, Stop) else given)
         self._phase = "ready"
         if failure is not None:
             raise failure
+        if is_ending:
+            return
         run.first_offer()
         if isinstance(given, Stop):
             await self._stop(given)
@@ -229,7 +237,7 @@ class Engine:
             await self._stop(call)
             return
         self._ledger.start_round(self._setup.model.id, self._setup.new_id())
-        self._is_forced, self._has_recovered = is_forced, False
+        self._is_forced, self._has_recovered = self._ledger.loop.spent is not None, False  # a summary may have used up a limit
         self._phase = "answer"
         await self._ask(call)
 
@@ -266,70 +274,55 @@ class Engine:
                 raise
             return
         await self._reading.aclose()
-        self._run.tick()
-        message: AssistantMessage | None = self._reading.message
-        stop: Stop | None = None
-        if self._hooked.table.after_model_call:
-            message, stop = await self._hooked_answer(self._reading.message)
-            if message is None:
-                return
-        assert message is not None
-        reason = self._ledger.loop.judge(message)  # may raise what a `validate` function raises, while the answer can still be marked
-        if self._hooked.table.after_run and reason not in (None, "tool_calls"):
-            more = await self._hooked.answered(message)
-            if more is not None:
-                self._run.steers.append(self._run.own_words("go_on", more.text))
+        self._ledger.at = self._setup.now()
+        heard = await self._hearing.answer(self._reading.message)
+        if heard is None:
+            await self._ask_again()
+            return
         self._phase = "ready"
-        self._ledger.end_answer(message, is_steered=bool(self._run.steers))
+        self._ledger.end_answer(heard.message, is_steered=bool(self._run.steers))
+        stop = heard.stop
+        if stop is None and self._hooked.table.after_round and not self._ledger.loop.has_open_calls:
+            stop = await self._hooked.stops("after_round", self._ledger.last)
         if stop is not None:
             await self._stop(stop)
 
-    async def _hooked_answer(self, message: AssistantMessage) -> tuple[AssistantMessage | None, Stop | None]:
-        """Return the answer as hooks leave it, or None if the model is asked again; and whether a hook ends the run with it."""
-        said = await self._hooked.answer(message)
-        match said:
-            case Stop():
-                return message, said
-            case AssistantMessage():
-                return (message if said is message else self._ledger.replace_answer(said, self._setup.new_id())), None
-            case Retry(reason=reason):
-                self._retries += 1
-                if self._retries > MAX_RETRIES:
-                    raise StateError(
-                        f"hooks asked for another answer {self._retries} times in one run; the last reason: {reason or 'none'}"
-                    )
-                self._ledger.discard_whole(message, self._retries, reason or "a hook asked for another answer", self._setup.new_id())
-                assert self._call is not None
-                await self._ask(self._call)
-                return None, None
-            case _:
-                assert_never(said)
+    async def _ask_again(self) -> None:
+        """The answer is void: ask for another one, which must be the last if a limit is reached by now."""
+        assert self._call is not None
+        call: ModelCall | Stop = self._call
+        if not self._is_forced and self._ledger.loop.spent is not None:
+            self._is_forced = True
+            self._ledger.reach_limit()
+            call = await self._asking.call_again(is_forced=True)
+        await self._go_on_with(call)
+
+    async def _go_on_with(self, call: ModelCall | Stop) -> None:
+        if isinstance(call, Stop):
+            self._wind_up("stopped")  # the round had begun
+            await self._stop(call)
+        else:
+            await self._ask(call)
 
     async def _recover(self) -> bool:
         """The provider says that the context is too long: make it shorter, once, and ask again."""
         await self._let_go()
         self._has_recovered = True
-        call = await self._asking.call_again(is_forced=self._is_forced)
-        if isinstance(call, Stop):
-            self._wind_up("stopped")  # the round had begun
-            await self._stop(call)
-        elif call is not None:
-            await self._ask(call)
+        call = await self._asking.shorter_call(is_forced=self._is_forced)
+        if call is not None:
+            await self._go_on_with(call)
         return call is not None
 
     # ------------------------------------------------------------------------------------------ the tools
 
     async def _run_tools(self, calls: tuple[PlannedCall, ...]) -> None:
-        said: dict[int, HookSaid] = {}
+        said: dict[int, HookSaid] | Stop = {}
         if self._hooked.table.before_tool_call:
-            for planned in calls:
-                if planned.refusal is None and not self._ledger.is_under_way(planned.place):
-                    word = await self._hooked.call(planned.call)
-                    if isinstance(word, Stop):
-                        await self._stop(word)
-                        return
-                    if word is not None:
-                        said[planned.place] = word
+            free = [one for one in calls if one.refusal is None and not self._ledger.is_under_way(one.place)]
+            said = await self._hooked.calls(free)
+        if isinstance(said, Stop):
+            await self._stop(said)
+            return
         self._phase = "tools"
         early, self._early = self._early, None
         self._calls = Calls(calls, self._run.scope(), said=said, early=early)
@@ -337,8 +330,8 @@ class Engine:
     async def _work(self) -> None:
         calls, ledger = self._calls, self._ledger
         assert calls is not None
-        await calls.wait(ledger.loop.time_left_s)
-        self._run.tick()
+        is_time_up = await calls.wait(ledger.loop.time_left_s)
+        self._run.tick(is_time_up=is_time_up)
         calls.write_down()
         if calls.error is not None:
             raise calls.error
@@ -348,7 +341,7 @@ class Engine:
         if ledger.calls.waiting and not ledger.loop.used.is_late:
             await self._pause()
             return
-        ledger.close_calls()
+        ledger.close_calls(is_late=ledger.loop.used.is_late)
         if self._hooked.table.after_round and (stop := await self._hooked.stops("after_round", ledger.last)):
             await self._stop(stop)
 
@@ -387,11 +380,21 @@ class Engine:
         await self._finish("stopped")
 
     async def _finish(self, reason: GenerateReason) -> None:
-        run = self._run
-        await self._drop_early()
-        self._phase = "over"
-        self.result = run.result(reason)
+        run, ledger = self._run, self._ledger
         try:
-            await run.keep()
+            await self._drop_early()
         finally:
-            self._ledger.end(reason, run.result(reason).message if self._ledger.last is not None else None)
+            self._phase = "over"
+            self.result = run.result(reason)
+            try:
+                await run.keep()
+            except Exception as error:  # noqa: BLE001 - a store may be a stranger's code; the run's own failure comes first
+                reason = "error"
+                self.failure = self.failure or error
+                if self.failure is error:
+                    ledger.fail(error)
+            finally:
+                self.result = run.result(reason)
+                if isinstance(self.failure, HeadraceError):
+                    self.failure.result = self.result
+                ledger.end(reason, self.result.message if ledger.last is not None else None)

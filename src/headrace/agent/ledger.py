@@ -23,6 +23,7 @@ from headrace.agent.fold import results_message
 from headrace.agent.loop import Loop, interrupted_result
 from headrace.agent.results import error_result
 from headrace.agent.run_state import Open, Waiting
+from headrace.agent.spending import Spending
 from headrace.agent.steps import PlannedCall, Rules, RunTools
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
@@ -68,6 +69,7 @@ class Ledger:
         blocks: of the answer on its way.
         calls: what is open in the present round.
         made: the events that were made and not taken yet.
+        spending: what it used.
         has_answered: the final answer has been given.
     """
 
@@ -79,8 +81,7 @@ class Ledger:
         self.last: AssistantMessage | None = None
         self.has_answered = False
         self.calls = OpenCalls()
-        self._own_usage = Usage()
-        self._sub_usage: dict[str, Usage] = {}
+        self.spending = Spending(self.loop.used)
         self._rules = rules
         self._scribe = Scribe(run_id, sink=sink)
         self.made = self._scribe.made
@@ -97,7 +98,7 @@ class Ledger:
     @property
     def usage(self) -> Usage:
         """The sum over the rounds, those of sub-agents included."""
-        return sum(self._sub_usage.values(), self._own_usage)
+        return self.spending.total
 
     @property
     def round(self) -> int:
@@ -128,7 +129,8 @@ class Ledger:
             if isinstance(message, AssistantMessage):
                 self.last = message
         self._scribe.seq, self._scribe.round = open_.seq, open_.round
-        self._own_usage, self._sub_usage = open_.own_usage, dict(open_.sub_usage)
+        self.loop.used.add_beside(open_.beside_tokens, open_.beside_cost_usd)
+        self.spending = Spending(self.loop.used, open_.own_usage, open_.sub_usage)
         self._call_keys = open_.call_keys
         calls = self.calls
         calls.results, calls.started, calls.waiting = dict(open_.results), dict(open_.started), dict(open_.waiting)
@@ -151,8 +153,10 @@ class Ledger:
             started={place: count for place, count in sorted(calls.started.items()) if place not in calls.results},
             waiting=dict(calls.waiting),
             replies=tuple(calls.replies),
-            own_usage=self._own_usage,
-            sub_usage=dict(self._sub_usage),
+            own_usage=self.spending.own,
+            sub_usage=dict(self.spending.sub),
+            beside_tokens=self.loop.used.beside_tokens,
+            beside_cost_usd=self.loop.used.beside_cost_usd,
             **fields,
         )
 
@@ -181,13 +185,17 @@ class Ledger:
             self._asks_again, self._is_answering = False, True
             self.blocks = Blocks(message_id, self._scribe)
             return
-        spent = self.loop.spent
-        if spent is not None:
-            self._scribe.add(events.LimitReached, spent, self.loop.limit_of(spent))
+        self.reach_limit()
         self._scribe.round += 1
         self._scribe.add(events.RoundStarted, model)
         self.blocks = Blocks(message_id, self._scribe)
         self._is_answering = True
+
+    def reach_limit(self) -> None:
+        """If a budget is used up, say so: the next answer is the last one."""
+        spent = self.loop.spent
+        if spent is not None:
+            self._scribe.add(events.LimitReached, spent, self.loop.limit_of(spent))
 
     def discard(self, attempt: int, reason: str, message_id: str) -> None:
         """What came is void, and the model is asked again; the new answer gets this id."""
@@ -197,12 +205,12 @@ class Ledger:
 
     def discard_whole(self, message: AssistantMessage, attempt: int, reason: str, message_id: str) -> None:
         """An answer that came whole is void, and the model is asked again; what it used counts."""
-        self.add_usage(message.usage)
+        self.spending.add_beside(message)
         self.discard(attempt, reason, message_id)
 
-    def replace_answer(self, message: AssistantMessage, message_id: str) -> AssistantMessage:
+    def replace_answer(self, message: AssistantMessage, attempt: int, message_id: str) -> AssistantMessage:
         """What came is void: another message takes its place, and readers see it. Returns the message as its blocks have it."""
-        self.discard(1, "the answer was replaced", message_id)
+        self.discard(attempt, "the answer was replaced", message_id)
         for chunk in chunks_of(message):
             self.blocks.feed(chunk.deltas)
         return msgspec.structs.replace(message, parts=self.blocks.snapshot().parts)
@@ -228,7 +236,7 @@ class Ledger:
             said = {"error": {"kind": kind_of(error), "message": str(error)}}
             message = msgspec.structs.replace(message, metadata={**message.metadata, **said})
         if mark is not None and not message.parts:
-            self.add_usage(message.usage)
+            self.spending.add(message.usage)
             self.has_answered = True
             self._is_answering = False
             self._scribe.add(events.RoundEnded, None, message.usage, True)
@@ -254,18 +262,13 @@ class Ledger:
         self._is_answering, self._call_keys = False, blocks.call_keys
         if reason == "limit" and spent is None:
             self._scribe.add(events.LimitReached, "pauses", self._rules.max_pauses)
-        self.add_usage(message.usage)
+        self.spending.add(message.usage)
         self.last = message
         self._keep(message)
         for tool in self.loop.tools_spent:
             self._scribe.add(events.LimitReached, "tool_calls", self._rules.limits.calls_per_tool[tool], tool)
         self.has_answered = self.loop.is_final and not (is_steered and self.loop.is_answered)
         self._scribe.add(events.RoundEnded, message, message.usage, self.has_answered)
-
-    def add_usage(self, usage: Usage | None) -> None:
-        """Count what an answer used."""
-        if usage is not None:
-            self._own_usage += usage
 
     # ------------------------------------------------------------------------------------------ tools
 
@@ -295,8 +298,7 @@ class Ledger:
 
     def sub_event(self, place: int, event: Event) -> None:
         """An agent that a call runs made an event."""
-        if isinstance(event, events.RunEnded):
-            self._sub_usage[event.run_id] = event.usage
+        self.spending.add_sub(event)
         self._scribe.add(events.SubRun, self.call_key(place), event)
 
     def tool_ended(self, place: int, result: ToolResultPart) -> None:
@@ -347,24 +349,28 @@ class Ledger:
         waiting = self.calls.waiting
         return tuple(question for place in sorted(waiting) for question in waiting[place].pendings)
 
-    def close_calls(self, why: str = "") -> None:
+    def close_calls(self, why: str = "", *, is_late: bool = False) -> None:
         """Keep the results of the round, in the order of the calls.
 
-        A call that has none gets one: refused; `not_run` with `why`, if it has not started and there is a reason; else interrupted.
+        A call that has none gets one: refused; `not_run` with `why`, if it has not started and there is a reason; `timed_out`, if it has
+        and the time of the run is up; else interrupted.
         """
         step = self.loop.next
         if not isinstance(step, RunTools):
             return
         for planned in step.calls:
             if planned.place not in self.calls.results:
-                self.tool_ended(planned.place, self._missing(planned, why))
+                self.tool_ended(planned.place, self._missing(planned, why, is_late=is_late))
         assert self.last is not None
         results = [self.calls.results[planned.place] for planned in step.calls]
         self._keep(results_message(self.last.id or "", results, self.calls.results_at))
         self.calls = OpenCalls()
 
-    def _missing(self, planned: PlannedCall, why: str) -> ToolResultPart:
+    def _missing(self, planned: PlannedCall, why: str, *, is_late: bool) -> ToolResultPart:
         if planned.place in self.calls.started:
+            if is_late:
+                text = f"Stopped while it ran, since {self.loop.used.reached('time')}; what it had done by then is not known."
+                return error_result(planned.call, text, state="timed_out")
             return interrupted_result(planned.call, has_started=True)
         if planned.refusal is not None:
             return planned.refusal

@@ -156,6 +156,9 @@ class Loop:
             case UserMessage(origin="framework", reminder_kind="empty_response"):
                 self._reminders += 1
                 self._last = None
+            case UserMessage(origin="framework", reminder_kind="go_on"):
+                self.used.add_round(())  # a hook wants more; so one that always does comes to an end
+                self._last = None
             case _:
                 self._last = None
 

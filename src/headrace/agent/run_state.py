@@ -6,7 +6,8 @@ for what cannot be known: an answer that was on its way is asked for again, a ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -18,7 +19,7 @@ from headrace.agent.permission.judging import Permissions
 from headrace.agent.session import Keep
 from headrace.errors import SchemaVersionError, UsageError
 from headrace.messages.json_form import to_dict
-from headrace.messages.message import READER, Message, ToolMessage, UserMessage
+from headrace.messages.message import READER, AssistantMessage, Message, ToolMessage, UserMessage
 from headrace.messages.parts import ToolResultPart
 from headrace.messages.usage import Usage
 
@@ -59,6 +60,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
         permissions: the mode, and the rules with what was remembered since.
         own_usage: the sum over the run's own rounds.
         sub_usage: of each run of a sub-agent, by its id.
+        beside_tokens, beside_cost_usd: what counts for limits and no message of the run tells.
         elapsed_s: how long the run took so far, without the time that it waited for people, in seconds.
         steers: words that came in and were not put in yet.
         more: what other parts of the agent keep, by their names.
@@ -78,6 +80,8 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     permissions: Permissions = Permissions()
     own_usage: Usage = Usage()
     sub_usage: dict[str, Usage] = {}
+    beside_tokens: int = 0
+    beside_cost_usd: float = 0.0
     elapsed_s: float = 0.0
     steers: tuple[UserMessage, ...] = ()
     more: dict[str, Any] = EMPTY
@@ -103,6 +107,8 @@ class _Plain(msgspec.Struct, frozen=True, kw_only=True):
     permissions: Permissions
     own_usage: Usage
     sub_usage: dict[str, Usage]
+    beside_tokens: int
+    beside_cost_usd: float
     elapsed_s: float
 
 
@@ -130,13 +136,70 @@ def open_from(form: object, path: str = "state.open") -> Open:
         plain = msgspec.convert(dict(fields), type=_Plain, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}", argument=path) from error
+    _check_numbers(plain, path)
+    results = fields.get("results", EMPTY)
+    if not isinstance(results, Mapping) or not all(place.isdecimal() for place in cast("Mapping[str, Any]", results)):
+        raise UsageError(f"{path}.results is no object whose keys are the places of calls", argument=f"{path}.results")
     return Open(
         **msgspec.structs.asdict(plain),
         history=READER.many_from(fields.get("history", ()), f"{path}.history"),
-        steers=cast("tuple[UserMessage, ...]", READER.many_from(fields.get("steers", ()), f"{path}.steers")),
-        results={int(place): _result(value, f"{path}.results[{place}]") for place, value in fields.get("results", EMPTY).items()},
-        more=cast("dict[str, Any]", freeze(fields.get("more", EMPTY), f"{path}.more")),
+        steers=_steers(fields.get("steers", ()), f"{path}.steers"),
+        results={int(place): _result(value, f"{path}.results[{place}]") for place, value in cast("Mapping[str, Any]", results).items()},
+        more=_more(fields.get("more", EMPTY), f"{path}.more"),
     )
+
+
+def check_open(opened: Open, messages: Sequence[Message], pending: Sequence[Pending], path: str = "state.open") -> None:
+    """Check that what is open belongs to the messages of the run.
+
+    Raises:
+        UsageError: it does not; the error says what.
+    """
+    if tuple(pending) != opened.pending:
+        raise UsageError("state.pending is not what state.open.waiting asks", argument="state.pending")
+    last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+    calls = () if last is None else last.tool_calls
+    has_open = bool(opened.waiting or opened.started or opened.results or opened.replies)
+    if has_open and (last is None or last is not messages[-1] or len(calls) != len(opened.call_keys)):
+        raise UsageError(f"{path} has calls open that the last message does not hold", argument=f"{path}.call_keys")
+    for name in ("results", "started", "waiting"):
+        for place in getattr(opened, name):
+            if not 0 <= place < len(calls):
+                raise UsageError(f"{path}.{name}[{place}]: the last message has {len(calls)} calls", argument=f"{path}.{name}")
+    for place, result in opened.results.items():
+        if result.call_id != calls[place].id:
+            raise UsageError(f"{path}.results[{place}] is the result of another call, {result.call_id!r}", argument=f"{path}.results")
+    for place, waiting in opened.waiting.items():
+        for question in waiting.pendings:
+            outermost = question.path[0] if question.path else question.call_key
+            is_own = not question.path
+            if outermost != opened.call_keys[place] or (
+                is_own and (question.call.id, question.call.name) != (calls[place].id, calls[place].name)
+            ):
+                raise UsageError(f"{path}.waiting[{place}] asks about another call, {question.call_key!r}", argument=f"{path}.waiting")
+        if not waiting.pendings:
+            raise UsageError(f"{path}.waiting[{place}] asks nothing", argument=f"{path}.waiting")
+
+
+def _check_numbers(plain: _Plain, path: str) -> None:
+    for name, least in (("seq", 1), ("round", 0), ("elapsed_s", 0)):
+        value = getattr(plain, name)
+        if not least <= value < math.inf:
+            raise UsageError(f"{path}.{name} is {value!r}; it is a number from {least} up", argument=f"{path}.{name}")
+
+
+def _steers(form: object, path: str) -> tuple[UserMessage, ...]:
+    messages = READER.many_from(form, path)
+    for n, message in enumerate(messages):
+        if not isinstance(message, UserMessage):
+            raise UsageError(f"{path}[{n}] is a {type(message).__name__}, not a UserMessage", argument=f"{path}[{n}]")
+    return cast("tuple[UserMessage, ...]", messages)
+
+
+def _more(form: object, path: str) -> dict[str, Any]:
+    if not isinstance(form, Mapping):
+        raise UsageError(f"{path} is a {type(cast('object', form)).__name__}, not an object", argument=path)
+    return cast("dict[str, Any]", freeze(cast("object", form), path))
 
 
 def _result(form: object, path: str) -> ToolResultPart:

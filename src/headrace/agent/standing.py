@@ -25,6 +25,7 @@ from headrace.agent.sending import Sending
 from headrace.agent.session import kept
 from headrace.agent.setup import Setup, Talk
 from headrace.agent.sources import Sources
+from headrace.agent.to_the_end import to_the_end
 from headrace.errors import StateError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
@@ -65,20 +66,22 @@ class Standing:
 
     # ------------------------------------------------------------------------------------------ beginning
 
-    async def take_up(self) -> None:
-        """Take what is needed from outside: the claim on a state, the conversation, the tools that live elsewhere.
+    async def take_up(self, *, has_sources: bool = True) -> None:
+        """Take what is needed from outside: the claim on a state, the conversation, the tools that live elsewhere if they are needed.
 
         Raises:
             StateError: the state was taken up before.
             ConflictError: another run holds the conversation.
         """
         talk, saved = self._talk, self._talk.saved
+        self._elapsed = Elapsed(self._setup.now)
         if saved is not None and saved.open is not None:
             await self._claim(saved, saved.open)
         elif talk.store is not None and talk.session_id is not None:
             self._history = (*self._history, *await talk.store.begin(talk.session_id, self.run_id))
             self._has_session = True
-        await self._sources.open()
+        if has_sources:
+            await self._sources.open()
 
     async def put_back(self) -> None:
         """Undo `take_up`, since nothing came of it: a state can be used again, a conversation is free, no source stays open."""
@@ -118,7 +121,7 @@ class Standing:
             return
         opened = saved.open
         self._history = opened.history
-        self.steers.extend(opened.steers)
+        self.steers.extendleft(reversed(opened.steers))
         self._elapsed = Elapsed(setup.now, opened.elapsed_s)
         self.ledger.restore(saved.messages, opened)
         for reply in self._talk.replies:
@@ -137,10 +140,13 @@ class Standing:
         before = history if setup.instructions is None else (setup.instructions, *history)
         self.sending = Sending(setup.context, setup.reminders, setup.offer.specs, before)
 
-    def tick(self) -> None:
-        """Look at the clock, between two answers."""
+    def tick(self, *, is_time_up: bool = False) -> None:
+        """Look at the clock, between two answers; the event loop has one of its own, which may say that the time is up."""
         self.ledger.at = self._setup.now()
-        if self._setup.rules.limits.time_s is not None:
+        limit_s = self._setup.rules.limits.time_s
+        if limit_s is not None:
+            if is_time_up:
+                self._elapsed.reach(limit_s)
             self.ledger.loop.elapsed_s = self._elapsed.s
 
     # ------------------------------------------------------------------------------------------ going on
@@ -237,7 +243,7 @@ class Standing:
         talk = self._talk
         try:
             if talk.store is not None and talk.session_id is not None:
-                await talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep))
+                await to_the_end(talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep)))
         finally:
             await self.let_go()
 
