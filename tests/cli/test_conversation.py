@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from headrace.agent.session import Session
-from headrace.cli.conversation import Conversation, obey
+from headrace.cli.commands import obey
+from headrace.cli.conversation import Conversation
 from headrace.cli.segments import plain
 from headrace.cli.setup import Choices
 from headrace.errors import SchemaVersionError, UsageError

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from headrace.agent.agent import DEFAULT_MAX_ROUNDS
 from headrace.cli import merge as merging
 from headrace.cli import record as recording
 from headrace.cli import replay as replaying
+from headrace.cli.answers import Answers
 from headrace.cli.chat import chat_command
 from headrace.cli.exits import guarded
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
+from headrace.cli.options import with_choices
+from headrace.cli.run import Manner as RunManner
 from headrace.cli.run import run_command
-from headrace.cli.setup import DEFAULT_MODEL, MODEL_VARIABLE, Choices
+from headrace.cli.setup import Choices
 from headrace.cli.version import version
 from headrace.errors import UsageError
 from headrace.io.replay_server import Manner
@@ -32,19 +34,6 @@ app: Final = typer.Typer(
 local_app: Final = typer.Typer(help="The model that runs in this process.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(local_app, name="local")
 
-_Model = Annotated[str | None, typer.Option("-m", "--model", help=f"provider:model; default: {MODEL_VARIABLE}, else {DEFAULT_MODEL}.")]
-_System = Annotated[str | None, typer.Option("-s", "--system", help="The instructions.")]
-_Tools = Annotated[
-    list[str] | None, typer.Option("-T", "--tool", help="module:function, or one of time, calculate; may be repeated.", metavar="TOOL")
-]
-_Rounds = Annotated[int, typer.Option(help="How many tool rounds may run before the model must answer; 0: no limit.")]
-_Url = Annotated[str | None, typer.Option(help="Where the API begins, version included, such as http://localhost:8000/v1.")]
-_KeyEnv = Annotated[str | None, typer.Option("--api-key-env", help="The environment variable that holds the key.", metavar="VAR")]
-_Think = Annotated[bool, typer.Option("--think-tags", help="Take <think>…</think> in the text as reasoning.")]
-_ThinkOpen = Annotated[bool, typer.Option("--think-starts-open", help="The same, where the template has opened the tag already.")]
-_Inline = Annotated[bool, typer.Option("--inline-tool-calls", help="Take calls of the tools that stand in the text as calls.")]
-_MaxTokens = Annotated[int | None, typer.Option(help="The most tokens of an answer.")]
-_Temperature = Annotated[float | None, typer.Option(help="How much chance there is in an answer.")]
 _Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]
 _Host = Annotated[str, typer.Option(help="Which address to listen at; anything but the default lets other machines in.")]
 _Json = Annotated[bool, typer.Option("--json", help="One line of JSON for each.")]
@@ -63,36 +52,6 @@ def _leave(command: Callable[[], int]) -> None:
     raise typer.Exit(guarded(command))
 
 
-def _choices(
-    *,
-    model: str | None,
-    system: str | None,
-    tools: Sequence[str] | None,
-    max_rounds: int,
-    base_url: str | None,
-    api_key_env: str | None,
-    think_tags: bool,
-    think_starts_open: bool,
-    inline_tool_calls: bool,
-    **settings: Any,
-) -> Choices:
-    options = {"think_tags": True} if think_tags or think_starts_open else {}
-    if think_starts_open:
-        options["think_starts_open"] = True
-    if inline_tool_calls:
-        options["inline_tool_calls"] = True
-    return Choices(
-        model=model,
-        system=system,
-        tools=tuple(tools or ()),
-        max_rounds=max_rounds,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        options=options,
-        settings={name: value for name, value in settings.items() if value is not None},
-    )
-
-
 @app.callback(invoke_without_command=True)
 def _global(*, is_version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
     if is_version:
@@ -101,76 +60,43 @@ def _global(*, is_version: Annotated[bool, typer.Option("--version", help="Print
 
 
 @app.command()
+@with_choices
 def run(
+    choices: Choices,
     *,
     question: Annotated[str | None, typer.Argument(help="What to ask; - or a pipe is standard input.")] = None,
-    model: _Model = None,
-    system: _System = None,
-    tool: _Tools = None,
-    max_rounds: _Rounds = DEFAULT_MAX_ROUNDS,
-    base_url: _Url = None,
-    api_key_env: _KeyEnv = None,
-    think_tags: _Think = False,
-    think_starts_open: _ThinkOpen = False,
-    inline_tool_calls: _Inline = False,
-    max_tokens: _MaxTokens = None,
-    temperature: _Temperature = None,
     json: Annotated[bool, typer.Option("--json", help="One event a line, as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing on standard error but errors.")] = False,
+    state: Annotated[Path | None, typer.Option(help="Keep the run here while it goes on or waits.", metavar="FILE")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run that was kept here.", metavar="FILE")] = None,
+    approve: Annotated[
+        list[str] | None, typer.Option(help="Yes to a call that waits; with arguments, yes to these instead.", metavar="KEY[=JSON]|all")
+    ] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="No to a call that waits.", metavar="KEY[=REASON]|all")] = None,
+    answer: Annotated[
+        list[str] | None, typer.Option(help="What a call that runs elsewhere gave: JSON, text, or !text for an error.", metavar="KEY=VALUE")
+    ] = None,
 ) -> None:
     """Ask once; watch the agent think, call tools and answer.
 
-    In a pipe: the answer alone on standard output. Exit status: 0 done, 1 the run failed, 2 wrong use, 3 waiting for a person,
+    In a pipe: the answer alone on standard output. Exit status: 0 done, 1 the run failed, 2 wrong use, 3 waiting for a person (what
+    waits is on standard error; with --state FILE the run can be gone on with by --resume FILE and --approve, --reject or --answer),
     130 interrupted.
     """
-    choices = _choices(
-        model=model,
-        system=system,
-        tools=tool,
-        max_rounds=max_rounds,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        think_tags=think_tags,
-        think_starts_open=think_starts_open,
-        inline_tool_calls=inline_tool_calls,
-        max_tokens=max_tokens,
-        temperature=temperature,
-    )
-    _leave(lambda: run_command(question, choices, is_json=json, is_quiet=quiet))
+    answers = Answers(tuple(approve or ()), tuple(reject or ()), tuple(answer or ()))
+    manner = RunManner(is_json=json, is_quiet=quiet, state=state, resume=resume, answers=answers)
+    _leave(lambda: run_command(question, choices, manner))
 
 
 @app.command()
-def chat(
-    *,
-    model: _Model = None,
-    system: _System = None,
-    tool: _Tools = None,
-    max_rounds: _Rounds = DEFAULT_MAX_ROUNDS,
-    base_url: _Url = None,
-    api_key_env: _KeyEnv = None,
-    think_tags: _Think = False,
-    think_starts_open: _ThinkOpen = False,
-    inline_tool_calls: _Inline = False,
-    max_tokens: _MaxTokens = None,
-    temperature: _Temperature = None,
-) -> None:
+@with_choices
+def chat(choices: Choices) -> None:
     """Talk with a model; /help lists what can be said beside questions.
 
-    Ctrl-C interrupts an answer and keeps the conversation; on an empty line Ctrl-C twice, or Ctrl-D, leaves.
+    Before a call that needs approval you are asked: y, n (because …), a for always, e to edit. What you type while the model works is
+    said to it before its next call. Ctrl-C interrupts an answer and keeps the conversation; on an empty line Ctrl-C twice, or Ctrl-D,
+    leaves. In a pipe each line is a question; exit status 3: a call waits for somebody.
     """
-    choices = _choices(
-        model=model,
-        system=system,
-        tools=tool,
-        max_rounds=max_rounds,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        think_tags=think_tags,
-        think_starts_open=think_starts_open,
-        inline_tool_calls=inline_tool_calls,
-        max_tokens=max_tokens,
-        temperature=temperature,
-    )
     _leave(lambda: chat_command(choices))
 
 

@@ -1,26 +1,35 @@
 """`headrace chat`: a conversation.
 
-The rule of this file: whatever happens in one answer (an error, Ctrl-C), the conversation goes on, with what was said kept; only leaving
-ends it.
+The rule of this file: whatever happens in one answer (an error, Ctrl-C, a question that nobody answers), the conversation goes on, with
+what was said kept; only leaving ends it. In a pipe there is nobody to ask: there a call that waits ends the conversation.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 from headrace import _sync
-from headrace.cli.conversation import Conversation, obey
-from headrace.cli.exits import DONE, FAILED, INTERRUPTED
-from headrace.cli.reader import Reader, reader_of_terminal
-from headrace.cli.run import shower, tell, watch
+from headrace.agent.run import Run
+from headrace.agent.run_result import RunResult
+from headrace.cli.answers import waiting_lines
+from headrace.cli.approvals import Asker
+from headrace.cli.commands import Said, obey
+from headrace.cli.conversation import Conversation
+from headrace.cli.exits import DONE, FAILED, INTERRUPTED, WAITING, complain
+from headrace.cli.interrupts import interrupting
+from headrace.cli.reader import PROMPT, Reader, reader_of_terminal
+from headrace.cli.render import Renderer
+from headrace.cli.run import code_of_result, shower, tell, watch
 from headrace.cli.screen import Screen, screen_of
 from headrace.cli.segments import Segment
-from headrace.cli.setup import Choices, model_id
+from headrace.cli.setup import Choices, model_id, tools_of
+from headrace.cli.steering import Steering
 from headrace.errors import HeadraceError
 
 
 def chat_command(choices: Choices) -> int:
-    """Talk until somebody leaves; returns the exit status: in a pipe 1 if an answer failed.
+    """Talk until somebody leaves; returns the exit status: in a pipe 1 if an answer failed, 3 if a call waits for somebody.
 
     Raises:
         UsageError: a choice does not do.
@@ -29,59 +38,162 @@ def chat_command(choices: Choices) -> int:
 
 
 async def _chat(choices: Choices) -> int:
-    conversation = Conversation(choices)
-    reader, screen = reader_of_terminal(), screen_of(sys.stdout)
-    if reader.is_prompt:
-        screen.write(_greeting(conversation))
+    chat = Chat(Conversation(choices), reader_of_terminal(), screen_of(sys.stdout))
     try:
-        code = await _talk(conversation, reader, screen)
+        await chat.conversation.open()
+        code = await chat.talk()
     finally:
-        await conversation.aclose()
+        await chat.conversation.aclose()
     # At a prompt a person saw what failed; a script sees the status alone.
-    return DONE if reader.is_prompt and code == FAILED else code
+    return DONE if chat.reader.is_prompt and code == FAILED else code
 
 
-async def _talk(conversation: Conversation, reader: Reader, screen: Screen) -> int:
-    code, was_interrupted = DONE, False
-    while not conversation.is_over:
-        try:
-            entry = await reader.read()
-        except KeyboardInterrupt:
-            if not reader.is_prompt:
-                raise
-            if was_interrupted:
+class Chat:
+    """A conversation with somebody, at a prompt or in a pipe.
+
+    Attributes:
+        conversation: what was chosen and said.
+        reader: where entries come from.
+    """
+
+    def __init__(self, conversation: Conversation, reader: Reader, screen: Screen) -> None:
+        """Say nothing yet."""
+        self.conversation = conversation
+        self.reader = reader
+        self._screen = screen
+        self._steering = Steering(reader, screen)
+
+    async def talk(self) -> int:
+        """Take entries until the end; returns the exit status."""
+        self._greet()
+        code, was_interrupted = DONE, False
+        while not self.conversation.is_over:
+            try:
+                entry = await self._entry()
+            except KeyboardInterrupt:
+                if not self.reader.is_prompt:
+                    raise
+                if was_interrupted:
+                    return code
+                was_interrupted = True
+                self._write("Ctrl-C again, or Ctrl-D, leaves\n")
+                continue
+            was_interrupted = False
+            if entry is None:
                 return code
-            was_interrupted = True
-            screen.write([Segment("Ctrl-C again, or Ctrl-D, leaves\n", "note")])
-            continue
-        was_interrupted = False
-        if entry is None:
-            return code
-        if not entry.strip():
-            continue
-        try:
-            if await _take(conversation, entry, screen) == INTERRUPTED and not reader.is_prompt:
+            if not entry.strip():
+                continue
+            try:
+                ended = await self._take(entry)
+                if ended in (INTERRUPTED, WAITING) and not self.reader.is_prompt:
+                    return ended
+            except HeadraceError as error:
+                if isinstance(error.result, RunResult):
+                    self.conversation.note(error.result)
+                tell(error)
+                code = FAILED
+        return code
+
+    async def _entry(self) -> str | None:
+        """Return what comes next: words that a run did not hear any more, or the next entry."""
+        if left := "\n".join(self._steering.take()):
+            self._write(f"{PROMPT}{left}\n")
+            return f"/{left}" if left.startswith("/") else left
+        return await self.reader.read()
+
+    async def _take(self, entry: str) -> int:
+        if entry.startswith("/") and not entry.startswith("//"):
+            return await self._obey(entry)
+        question = entry[1:] if entry.startswith("//") else entry
+        code = await (self._answer(question) if self.reader.is_prompt else self._answer_in_pipe(question))
+        if sys.stdout.isatty():
+            self._screen.write([Segment("\n")])
+        return code
+
+    async def _obey(self, entry: str) -> int:
+        """Do a command; one that asks a model can be interrupted."""
+        task: asyncio.Task[Said] = asyncio.ensure_future(obey(self.conversation, entry))
+        with interrupting(lambda: _cancel(task)) as interrupts:
+            try:
+                said = await task
+            except asyncio.CancelledError:
+                if interrupts.wants_to_leave:
+                    raise KeyboardInterrupt from None
+                if not interrupts.count:
+                    raise
+                self._write("interrupted; nothing was changed\n")
                 return INTERRUPTED
-        except HeadraceError as error:
-            tell(error)
-            code = FAILED
-    return code
-
-
-async def _take(conversation: Conversation, entry: str, screen: Screen) -> int:
-    if entry.startswith("/") and not entry.startswith("//"):
-        screen.write(await obey(conversation, entry))
+        self._screen.write(said)
         return DONE
-    question = entry[1:] if entry.startswith("//") else entry
-    code = await watch(conversation.agent, question, shower(conversation.agent), session=conversation.session)
-    if sys.stdout.isatty():
-        screen.write([Segment("\n")])
-    return code
+
+    # ------------------------------------------------------------------------------------------ answers
+
+    async def _answer(self, question: str) -> int:
+        """Have a question answered, and ask the person on the way about what waits."""
+        conversation, renderer = self.conversation, Renderer(shows_waiting=False)
+        agent, session = conversation.agent, conversation.session
+        asker = Asker(self.reader, self._screen, tool_of=conversation.tool_of, name_of=renderer.name_of)
+        run = agent.stream(question, session=session, permissions=conversation.permissions)
+        while True:
+            result = await self._watched(run, renderer)
+            if not result.is_waiting:
+                break
+            replies = await asker.ask(result)
+            if replies is None:
+                result = await agent.give_up(result.state, session=session)
+                self._write("given up; what came is kept\n")
+                break
+            run = agent.resume_stream(result.state, replies, session=session)
+        conversation.note(result)
+        return self._ended(result)
+
+    async def _watched(self, run: Run, renderer: Renderer) -> RunResult:
+        screen, steering = self._screen, self._steering
+        async with steering.listening(run, lambda: screen.write(renderer.end())):
+            return await watch(run, lambda event: steering.show(lambda: screen.write(renderer.feed(event))))
+
+    def _ended(self, result: RunResult) -> int:
+        """Look after the words that came too late for a model call: they are asked next, unless the person stopped it all."""
+        self._steering.left[:0] = [message.text for message in result.undelivered]
+        if result.generate_reason == "interrupted" and (left := self._steering.take()):
+            self._write("".join(f"not said: {words}\n" for words in left))
+        return code_of_result(result)
+
+    async def _answer_in_pipe(self, question: str) -> int:
+        conversation = self.conversation
+        agent, session = conversation.agent, conversation.session
+        result = await watch(agent.stream(question, session=session, permissions=conversation.permissions), shower(agent))
+        if not result.is_waiting:
+            conversation.note(result)
+            return code_of_result(result)
+        for line in waiting_lines(result.pending):
+            screen_of(sys.stderr).write((Segment(f"{line}\n", "warning"),))
+        complain(
+            "a call waits for somebody, and nobody is here to be asked; --mode bypass or --allow RULE lets it run, --mode dont_ask denies it"
+        )
+        conversation.note(await agent.give_up(result.state, session=session))
+        return WAITING
+
+    # ------------------------------------------------------------------------------------------ words
+
+    def _greet(self) -> None:
+        if not self.reader.is_prompt:
+            return
+        conversation = self.conversation
+        tools, mode = ", ".join(tools_of(conversation.agent).names), conversation.permissions.mode
+        words = [model_id(conversation.choices), f"tools: {tools}" if tools else "", f"mode: {mode}" if mode != "default" else ""]
+        self._screen.write(
+            [
+                Segment("headrace", "title"),
+                Segment(f" · {' · '.join(word for word in words if word)} · /help, Ctrl-D leaves\n", "note"),
+                *(Segment(f"{problem}\n", "warning") for problem in conversation.problems),
+                Segment("\n"),
+            ]
+        )
+
+    def _write(self, words: str) -> None:
+        self._screen.write([Segment(words, "note")])
 
 
-def _greeting(conversation: Conversation) -> list[Segment]:
-    tools = ", ".join(conversation.agent.tools.names)
-    return [
-        Segment("headrace", "title"),
-        Segment(f" · {model_id(conversation.choices)}{f' · tools: {tools}' if tools else ''} · /help, Ctrl-D leaves\n\n", "note"),
-    ]
+def _cancel(task: asyncio.Task[Said]) -> None:
+    task.cancel()

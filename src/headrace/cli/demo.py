@@ -89,7 +89,7 @@ async def _replay(screen: Screen, stream: Stream) -> None:
         screen.write(renderer.feed(event))
         _tick()
 
-    await watch(Agent(model, tools=[city_time, calculate]), "(recorded)", show)
+    await watch(Agent(model, tools=[city_time, calculate]).stream("(recorded)"), show)
 
 
 def _chunks(stream: Stream) -> list[AssistantMessageChunk]:

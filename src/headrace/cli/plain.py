@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headrace.agent.events import Event, RoundEnded, RunEnded, TextDelta, TextStarted, ToolCallEnded, ToolEnded
-from headrace.cli.render import CALL, NOTE, RESULT
-from headrace.cli.run_wording import end_words, note_of
+from headrace.agent.events import (
+    ApprovalRequired,
+    Event,
+    ExternalRequired,
+    RoundEnded,
+    RunEnded,
+    SubRun,
+    TextDelta,
+    TextStarted,
+    ToolCallEnded,
+    ToolEnded,
+    ToolProgress,
+)
+from headrace.cli.run_wording import CALL, NOTE, RESULT, Progress, end_words, note_of, waiting_words
 from headrace.cli.segments import shortened
+from headrace.cli.subruns import subrun_lines
 from headrace.cli.wording import one_line, result_text
 from headrace.messages.message import AssistantMessage
 
@@ -32,6 +44,8 @@ class PlainRun:
         self._is_line_open = False
         self._refusals: set[tuple[str, int]] = set()
         self._told: AssistantMessage | None = None
+        self._names: dict[str, str] = {}
+        self._progress = Progress()
 
     def feed(self, event: Event) -> Output:
         """Return what this event adds; often nothing."""
@@ -42,11 +56,19 @@ class PlainRun:
             case TextDelta() if self._is_live and (event.message_id, event.part) not in self._refusals:
                 return self._answer(event.text)
             case ToolCallEnded():
+                self._names[event.call_key] = event.name
                 state = "" if event.runnable else "  (cannot be run)"
                 return Output(activity=f"{CALL}{event.name} {one_line(event.arguments)}{state}\n")
             case ToolEnded(result=result):
                 state = "" if result.state == "success" else f"[{result.state}] "
                 return Output(activity=f"{RESULT}{result.name} {state}{shortened(result_text(result))}\n")
+            case ToolProgress():
+                words = self._progress.feed(event)
+                return Output(activity=f"{NOTE}{self._names.get(event.call_key, '')}: {words}\n" if words else "")
+            case SubRun():
+                return Output(activity="".join(f"{line}\n" for line in subrun_lines(event)))
+            case ApprovalRequired() | ExternalRequired():
+                return Output(activity=f"{NOTE}{waiting_words(event.pending)}\n")
             case RoundEnded(message=message, is_final=False) if message is not None and not self._is_live:
                 self._told = message
                 return Output(activity=_lines(message.text) + _lines(_note(event)))

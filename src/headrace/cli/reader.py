@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from headrace.cli.interrupts import plainly_interruptible
+from headrace.cli.keyboard import forget_keys
 from headrace.errors import MissingExtraError
 
 PROMPT: Final = "> "
 MORE: Final = ". "
+SAY: Final = "+ "
+"""Stands before words for a run that goes on."""
 _DUMB: Final = ("dumb", "unknown")
 _STATE_VARIABLE: Final = "HEADRACE_STATE"
 
@@ -34,6 +37,15 @@ class Reader(Protocol):
         """Return the next entry, or None at the end."""
         ...
 
+    async def ask(self, prompt: str, *, default: str = "") -> str | None:
+        """Ask something beside the conversation; what was typed before the question is no answer to it.
+
+        Args:
+            prompt: what stands before the cursor.
+            default: what stands there already, to be edited; where that cannot be, an empty entry means it.
+        """
+        ...
+
 
 class LineReader:
     """Reads lines of a pipe, a file or a terminal that can do no more; a line that ends with a backslash goes on in the next one.
@@ -48,12 +60,22 @@ class LineReader:
 
     async def read(self) -> str | None:
         """Return the next entry."""
+        return self._entry(PROMPT)
+
+    async def ask(self, prompt: str, *, default: str = "") -> str | None:
+        """Ask; see `Reader`."""
+        if default:
+            print(f"{default}\n(Enter alone leaves it so)", flush=True)
+        entry = self._entry(prompt)
+        return default if entry == "" else entry
+
+    def _entry(self, prompt: str) -> str | None:
         lines: list[str] = []
         while True:
             # Nothing else is going on between two runs, so the loop may stand still; a thread could not be stopped while it reads.
             with plainly_interruptible():
                 if self.is_prompt:
-                    print(MORE if lines else PROMPT, end="", flush=True)
+                    print(MORE if lines else prompt, end="", flush=True)
                 line = sys.stdin.readline()
             if not line:
                 return "\n".join(lines) if lines else None
@@ -71,17 +93,37 @@ class PromptReader:
 
     is_prompt = True
 
-    def __init__(self, session: Any) -> None:
-        """Read with this `prompt_toolkit.PromptSession`."""
+    def __init__(self, session: Any, questions: Any) -> None:
+        """Read with these two `prompt_toolkit.PromptSession`s: for the conversation, and for what is asked beside it."""
         self._session = session
+        self._questions = questions
 
     async def read(self) -> str | None:
         """Return the next entry; raises `KeyboardInterrupt` for Ctrl-C."""
-        prompt: Callable[[str], Awaitable[str]] = self._session.prompt_async
+        return await self._entry(self._session, PROMPT)
+
+    async def ask(self, prompt: str, *, default: str = "") -> str | None:
+        """Ask; see `Reader`."""
+        self._forget_keys()
+        return await self._entry(self._questions, prompt, default=default)
+
+    async def say(self, default: str) -> str | None:
+        """Read words for a run that goes on; they are begun already, and Ctrl-C is for this line alone."""
+        return await self._entry(self._questions, SAY, default=default, handle_sigint=False)
+
+    async def _entry(self, session: Any, prompt: str, **options: Any) -> str | None:
+        read: Callable[..., Awaitable[str]] = session.prompt_async
         try:
-            return await prompt(PROMPT)
+            return await read(prompt, **options)
         except EOFError:
             return None
+
+    def _forget_keys(self) -> None:
+        """Drop what was typed before anybody could know the question: a yes has to be meant."""
+        from prompt_toolkit.input.typeahead import clear_typeahead  # noqa: PLC0415 - an extra
+
+        clear_typeahead(self._questions.app.input)
+        forget_keys(sys.stdin.fileno())
 
 
 def reader_of_terminal() -> Reader:
@@ -99,16 +141,18 @@ def reader_of_terminal() -> Reader:
     except ImportError as error:
         raise MissingExtraError("cli", feature="headrace chat", module="prompt-toolkit") from error
 
-    session: PromptSession[str] = PromptSession(
-        history=_history(),
-        key_bindings=_bindings(),
-        multiline=True,
-        prompt_continuation=lambda width, _line, _wraps: MORE.rjust(width),
-        enable_open_in_editor=True,
-        # A resize in the middle of an answer must not clear what was said.
-        erase_when_done=False,
-    )
-    return PromptReader(session)
+    def session(history: Any) -> PromptSession[str]:
+        return PromptSession(
+            history=history,
+            key_bindings=_bindings(),
+            multiline=True,
+            prompt_continuation=lambda width, _line, _wraps: MORE.rjust(width),
+            enable_open_in_editor=True,
+            # A resize in the middle of an answer must not clear what was said.
+            erase_when_done=False,
+        )
+
+    return PromptReader(session(_history()), session(None))
 
 
 def history_path() -> Path:

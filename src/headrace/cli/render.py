@@ -10,11 +10,13 @@ import re
 from typing import Final, TypeAlias
 
 from headrace.agent.events import (
+    ApprovalGiven,
     ApprovalRequired,
     Event,
     ExternalRequired,
     ReasoningDelta,
     RunEnded,
+    SubRun,
     TextDelta,
     TextStarted,
     ToolCallArguments,
@@ -22,14 +24,13 @@ from headrace.agent.events import (
     ToolCallStarted,
     ToolEnded,
     ToolOutput,
+    ToolProgress,
 )
-from headrace.cli.run_wording import end_words, note_of
+from headrace.cli.run_wording import CALL, NOTE, RESULT, Progress, end_words, note_of, waiting_words
 from headrace.cli.segments import Segment, Style, shortened
+from headrace.cli.subruns import subrun_lines
 from headrace.cli.wording import one_line, part_text, result_text
 
-CALL: Final = "→ "
-RESULT: Final = "← "
-NOTE: Final = "· "
 _Block: TypeAlias = tuple[str, str]
 _TEXTS: Final = ("text", "reasoning")
 _BREAKS: Final = re.compile(r"\s*[\r\n]\s*")
@@ -41,13 +42,16 @@ class Renderer:
     The text of a block is shown as it comes, without the newlines that begin it.
     """
 
-    def __init__(self, *, shows_reasoning: bool = True) -> None:
+    def __init__(self, *, shows_reasoning: bool = True, shows_waiting: bool = True) -> None:
         """Start before the first event.
 
         Args:
             shows_reasoning: whether the model's thinking is shown.
+            shows_waiting: whether questions and answers are; not where a person is asked them anyway.
         """
         self._shows_reasoning = shows_reasoning
+        self._shows_waiting = shows_waiting
+        self._progress = Progress()
         self._open: _Block | None = None
         self._is_line_open = False
         self._has_shown = False
@@ -83,9 +87,22 @@ class Renderer:
                 return self._tool_output(event)
             case ToolEnded():
                 return self._tool_ended(event)
+            case ToolProgress():
+                return self._tool_progress(event)
+            case _:
+                return self._beside(event)
+
+    def _beside(self, event: Event) -> list[Segment]:
+        """Return lines of their own: what happens beside the answer and its calls."""
+        match event:
+            case SubRun():
+                return self._subrun(event)
+            case ApprovalRequired() | ExternalRequired() | ApprovalGiven() if not self._shows_waiting:
+                return []
             case ApprovalRequired() | ExternalRequired():
-                call = event.pending.call
-                return self._line([Segment(f"{NOTE}waits for {event.pending.kind}: {call.name} {one_line(call.arguments)}", "warning")])
+                return self._line([Segment(f"{NOTE}{waiting_words(event.pending)}", "warning")])
+            case RunEnded(generate_reason="awaiting_approval" | "awaiting_external") if not self._shows_waiting:
+                return self._break()
             case RunEnded():
                 return self._line([Segment(f"{NOTE}{end_words(event)}", "note")])
             case _:
@@ -95,6 +112,10 @@ class Renderer:
     def end(self) -> list[Segment]:
         """Close a line that is still open; what was left off in the middle stays readable."""
         return self._break()
+
+    def name_of(self, call_key: str) -> str:
+        """Return the name of a call's tool, inside of sub-agents as well; empty for a call that was not seen."""
+        return self._names.get(call_key, "")
 
     # ------------------------------------------------------------------------------------------ text
 
@@ -143,17 +164,31 @@ class Renderer:
     def _tool_output(self, event: ToolOutput) -> list[Segment]:
         text = part_text(event.output)
         self._outputs.setdefault(event.call_key, []).append(text)
-        return self._line([Segment(f"{RESULT}{self._names.get(event.call_key, '')} ", "call"), Segment(_body(text), "result")])
+        return self._line([Segment(f"{RESULT}{self.name_of(event.call_key)} ", "call"), Segment(_body(text), "result")])
 
     def _tool_ended(self, event: ToolEnded) -> list[Segment]:
         result = event.result
-        name = result.name or self._names.get(event.call_key, "")
+        name = result.name or self.name_of(event.call_key)
         outputs = self._outputs.pop(event.call_key, None)
         if result.state != "success":
             return self._line([Segment(f"{RESULT}{name} [{result.state}] ", "failed"), Segment(_body(result_text(result)), "failed")])
         if outputs is not None and "".join(outputs) == "".join(part_text(part) for part in result.parts):
             return []  # it was shown as it came
         return self._line([Segment(f"{RESULT}{name} ", "call"), Segment(_body(result_text(result)), "result")])
+
+    def _tool_progress(self, event: ToolProgress) -> list[Segment]:
+        words = self._progress.feed(event)
+        return self._line([Segment(f"{NOTE}{self.name_of(event.call_key)}: {words}", "note")]) if words else []
+
+    def _subrun(self, event: SubRun) -> list[Segment]:
+        inner: Event = event
+        while isinstance(inner, SubRun):
+            inner = inner.event
+        if isinstance(inner, ToolCallStarted | ToolCallEnded):
+            self._names[inner.call_key] = inner.name
+        if isinstance(inner, ApprovalGiven) and not self._shows_waiting:
+            return []
+        return [segment for line in subrun_lines(event) for segment in self._line([Segment(line, "note")])]
 
     # ------------------------------------------------------------------------------------------ lines
 

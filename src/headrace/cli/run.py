@@ -1,6 +1,7 @@
-"""`headrace run`: one question, one run, shown as it happens.
+"""`headrace run`: one question, one run, shown as it happens; or a run that waited, gone on with.
 
-The rule of this file: the exit status says how the run ended; what was said until then is shown, whatever happened.
+The rule of this file: the exit status says how the run ended; what was said until then is shown, whatever happened. Nobody is asked
+anything: what waits for a person is said, and kept where `--state` says.
 """
 
 from __future__ import annotations
@@ -8,12 +9,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from headrace import _sync
 from headrace.agent.agent import Agent
 from headrace.agent.event_codec import encode_event
 from headrace.agent.events import Event
+from headrace.agent.run import Run
+from headrace.agent.run_result import RunResult
+from headrace.cli.answers import Answers, replies_of, waiting_lines
 from headrace.cli.exits import DONE, INTERRUPTED, WAITING, complain, words_of
 from headrace.cli.interrupts import interrupting
 from headrace.cli.plain import PlainRun
@@ -21,6 +28,7 @@ from headrace.cli.render import Renderer
 from headrace.cli.screen import screen_of
 from headrace.cli.segments import Segment
 from headrace.cli.setup import Choices, make_agent, make_model
+from headrace.cli.state_file import StateFile
 from headrace.errors import UsageError
 from headrace.messages.fields import GenerateReason
 
@@ -32,14 +40,39 @@ _CODES: Final[dict[GenerateReason, int]] = {
 }
 
 
-def run_command(question: str | None, choices: Choices, *, is_json: bool, is_quiet: bool = False) -> int:
-    """Ask once and show the run; returns the exit status.
+class Manner(msgspec.Struct, frozen=True):
+    """How a run is shown, kept and gone on with.
+
+    Attributes:
+        is_json: one event a line.
+        is_quiet: nothing on standard error but errors.
+        state: where the state is kept while the run goes on or waits; None: nowhere, or where it was.
+        resume: the file with the state of a run to go on with.
+        answers: to the calls that wait in it.
+    """
+
+    is_json: bool = False
+    is_quiet: bool = False
+    state: Path | None = None
+    resume: Path | None = None
+    answers: Answers = Answers()
+
+
+def run_command(question: str | None, choices: Choices, manner: Manner) -> int:
+    """Ask once, or go on, and show the run; returns the exit status.
 
     Raises:
         HeadraceError: wrong use, or the model or the network failed.
     """
-    asked = question_of(question)
-    return _sync.run(_run(asked, choices, is_json=is_json, is_quiet=is_quiet))
+    if manner.resume is None:
+        if manner.answers:
+            raise UsageError("--approve, --reject and --answer are for a run that waits; say which with --resume FILE", argument="resume")
+        asked = question_of(question)
+    elif question is not None:
+        raise UsageError("with --resume there is no question: the run goes on with what it was asked", argument="question")
+    else:
+        asked = ""
+    return _sync.run(_run(asked, choices, manner))
 
 
 def question_of(question: str | None) -> str:
@@ -56,32 +89,73 @@ def question_of(question: str | None) -> str:
     return text
 
 
-async def _run(question: str, choices: Choices, *, is_json: bool, is_quiet: bool) -> int:
+async def _run(question: str, choices: Choices, manner: Manner) -> int:
+    path = manner.state or manner.resume
+    kept = None if path is None else StateFile(path)
     async with make_model(choices) as model:
         agent = make_agent(choices, model)
-        show = json_lines if is_json else shower(agent, is_quiet=is_quiet)
-        return await watch(agent, question, show)
+        if manner.resume is None:
+            run = agent.stream(question)
+        else:
+            saved = StateFile(manner.resume).read()
+            run = agent.resume_stream(saved.state, replies_of(manner.answers, saved.pending))
+        show = json_lines if manner.is_json else shower(agent, is_quiet=manner.is_quiet)
+
+        def show_and_keep(event: Event) -> None:
+            if kept is not None and kept.wants(event):
+                kept.write(run.state)
+            show(event)
+
+        try:
+            result = await watch(run, show_and_keep)
+        finally:
+            if kept is not None:
+                _end(kept, run)
+    if result.is_waiting:
+        _tell_waiting(result, path)
+    return code_of_result(result)
 
 
-async def watch(agent: Agent, question: str, show: Callable[[Event], None], **options: Any) -> int:
-    """Run, show every event, and return the exit status; Ctrl-C interrupts the run, a second one leaves.
+def _end(kept: StateFile, run: Run) -> None:
+    try:
+        kept.end(run.result)
+    except UsageError as error:  # it never began, or the file cannot be written
+        complain(str(error)) if error.argument == "state" else None
+
+
+def _tell_waiting(result: RunResult, path: Path | None) -> None:
+    for line in waiting_lines(result.pending):
+        screen_of(sys.stderr).write((Segment(f"{line}\n", "warning"),))
+    if path is None:
+        complain("the run waits for somebody and was not kept; with --state FILE it can be gone on with")
+    else:
+        how = "--answer KEY=VALUE" if result.generate_reason == "awaiting_external" else "--approve KEY (or all), --reject KEY=REASON"
+        complain(f"the run waits for somebody: headrace run --resume {path} with the same options and {how}")
+
+
+async def watch(run: Run, show: Callable[[Event], None]) -> RunResult:
+    """Show every event of a run and return its result; Ctrl-C interrupts the run, a second one leaves.
 
     Raises:
         HeadraceError: the model or the network failed; the events were shown.
         KeyboardInterrupt: Ctrl-C was pressed a second time.
     """
-    run = agent.stream(question, **options)
     with interrupting(run.interrupt) as interrupts:
         try:
             async with run:
                 async for event in run:
                     show(event)
-            reason = run.result.generate_reason
-            return DONE if reason is None else _CODES.get(reason, DONE)
+            return run.result
         except asyncio.CancelledError:
             if interrupts.wants_to_leave:
                 raise KeyboardInterrupt from None
             raise
+
+
+def code_of_result(result: RunResult) -> int:
+    """Return the exit status that says how a run ended."""
+    reason = result.generate_reason
+    return DONE if reason is None else _CODES.get(reason, DONE)
 
 
 def json_lines(event: Event) -> None:
@@ -97,7 +171,7 @@ def shower(agent: Agent, *, is_quiet: bool = False) -> Callable[[Event], None]:
     if sys.stdout.isatty():
         renderer = Renderer()
         return lambda event: screen.write(renderer.feed(event))
-    plain, errors = PlainRun(has_tools=len(agent.tools) > 0), screen_of(sys.stderr)
+    plain, errors = PlainRun(has_tools=bool(len(agent.tools) or agent.sources)), screen_of(sys.stderr)
 
     def show(event: Event) -> None:
         output = plain.feed(event)
