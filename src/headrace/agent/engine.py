@@ -17,10 +17,10 @@ from headrace.agent.calls import Calls
 from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.gate import HookSaid
+from headrace.agent.given import steering
 from headrace.agent.heard import Hearing
 from headrace.agent.hooks import ModelCall, Stop
 from headrace.agent.interruption import Interruption
-from headrace.agent.ledger import steering
 from headrace.agent.reading import Reading
 from headrace.agent.run_result import RunResult
 from headrace.agent.setup import Setup, Talk

@@ -6,7 +6,7 @@ The rule of this file: nothing is opened and nothing is sent here.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -20,7 +20,8 @@ from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.prices import listed_prices
 from headrace.agent.steps import Rules, Wanted
 from headrace.errors import UsageError
-from headrace.messages.message import Message, SystemMessage
+from headrace.messages.fields import Content
+from headrace.messages.message import Message, SystemMessage, UserMessage
 from headrace.messages.parts import TextPart
 from headrace.models.answer import ModelLike
 from headrace.models.model import Model
@@ -174,6 +175,14 @@ def check_count(name: str, value: object, *, least: int, is_optional: bool = Tru
     if type(value) is not int or value < least:
         what = f"a whole number from {least} up" + (", or None" if is_optional else "")
         raise UsageError(f"{name} is {value!r}; it is {what}", argument=name)
+
+
+def steering(content: Content | UserMessage, made_id: Callable[[], str], at: datetime) -> UserMessage:
+    """Return words that steer as a message; a message stays as it is."""
+    message = content if isinstance(content, UserMessage) else UserMessage(content, id=made_id(), created_at=at)
+    if not message.parts:
+        raise UsageError("the words that steer are empty; give a text, parts or a message", argument="content")
+    return message
 
 
 def new_id() -> str:

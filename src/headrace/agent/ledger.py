@@ -385,8 +385,3 @@ class Ledger:
     def end(self, reason: GenerateReason, message: AssistantMessage | None) -> None:
         """The run is over, or waits."""
         self._scribe.add(events.RunEnded, reason, message, self.usage, self.pending)
-
-
-def steering(content: Any, new_id: Callable[[], str], now: datetime) -> UserMessage:
-    """Return words that steer as a message; a message stays as it is."""
-    return content if isinstance(content, UserMessage) else UserMessage(content, id=new_id(), created_at=now)

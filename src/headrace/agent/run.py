@@ -39,7 +39,10 @@ class Run:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
+        known = self._engine.failure
         await self._engine.abort()
+        if known is None and self._engine.failure is not None:  # it could not be kept
+            raise self._engine.failure
 
     def __aiter__(self) -> AsyncIterator[Event]:
         if not self._is_open:
@@ -117,7 +120,8 @@ class Run:
     def interrupt(self) -> None:
         """End the run as soon as possible: what came is kept and marked, open calls are closed, `run_ended` says `interrupted`.
 
-        To be called in the event loop of the run, by whom ever; nothing happens if the run is over.
+        To be called in the event loop of the run, by whom ever; from another thread: `loop.call_soon_threadsafe(run.interrupt)`. Nothing
+        happens if the run is over. A run that has not begun begins, so that its input is kept, and ends.
         """
         self._engine.interrupt()
 
