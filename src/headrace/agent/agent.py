@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Self, cast
 
 from headrace import _sync
-from headrace.agent.approval import Answer, Reply
+from headrace.agent.approval import Reply
 from headrace.agent.claims import CLAIMS, Claims
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import ReminderRules
@@ -35,14 +35,14 @@ from headrace.agent.given import now as clock
 from headrace.agent.hooks import Hooks, HookTable
 from headrace.agent.limits import Limits
 from headrace.agent.permission.judging import Mode, Permissions
-from headrace.agent.replies import checked_replies
+from headrace.agent.resuming import Resumed
 from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import MemorySessions, Session, SessionStore, checked_keep
 from headrace.agent.setup import Offer, Setup, Talk
 from headrace.agent.sources import Sources
 from headrace.agent.subagent import agent_tool
-from headrace.errors import StateError, UsageError
+from headrace.errors import UsageError
 from headrace.messages.fields import Content
 from headrace.messages.message import Message, SystemMessage, UserMessage
 from headrace.messages.request import Settings
@@ -346,22 +346,19 @@ class Agent:
     def _resumed(
         self, state: object, answers: object, session: Session | None, deps: object, on_event: Callable[[Event], object] | None
     ) -> Engine:
-        saved = RunResult.from_state(state)
-        if saved.open is None:
-            raise StateError(f"run {saved.run_id} has ended as {saved.generate_reason}; nothing is left to resume", argument="state")
-        answered = [reply.call_key for reply in saved.open.replies]
-        replies = checked_replies(answers, saved.pending, answered=answered, tool_of=self.tools.get)
-        store, session_id = self._session(saved.session_id if session is None else session)
-        own = {pending.call_key for pending in saved.pending if not pending.path}
-        rules = (rule for reply in replies if not isinstance(reply, Answer) and reply.call_key in own for rule in reply.rules)
+        resumed = Resumed(state, answers, self.tools.get)
+        session_id = resumed.saved.session_id
+        if session is not None and session.id != session_id:
+            raise UsageError(f"session is {session!r}; the run belongs to the session {session_id!r}", argument="session")
+        store, session_id = self._session(session_id if session is None else session)
         talk = Talk(
             store=store,
             session_id=session_id,
-            keep=saved.open.keep,
+            keep=resumed.opened.keep,
             deps=deps,
-            permissions=saved.open.permissions.with_rules(*rules),
-            saved=saved,
-            replies=replies,
+            permissions=resumed.permissions,
+            saved=resumed.saved,
+            replies=resumed.replies,
         )
         return Engine(self._setup, talk, sink=on_event)
 

@@ -6,7 +6,7 @@ came with it count either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from headrace.agent.approval import Answer, Approve, Deny, Pending, PendingKind, Reply
@@ -22,14 +22,24 @@ _TAKES: Final[Mapping[PendingKind, tuple[type[Any], ...]]] = {
 }
 
 
-def checked_replies(given: object, pending: Sequence[Pending], *, answered: Iterable[str] = (), tool_of: _Fits) -> tuple[Reply, ...]:
+def checked_replies(
+    given: object,
+    pending: Sequence[Pending],
+    *,
+    answered: Iterable[str] = (),
+    suspended: Container[str] = (),
+    tool_of: _Fits,
+    names: Sequence[str] = (),
+) -> tuple[Reply, ...]:
     """Return the answers, each of which fits one of the questions.
 
     Args:
         given: the answers: a list of `Approve`, `Deny` and `Answer`, or one of them.
         pending: the questions that are open.
         answered: the keys of calls that were answered before.
+        suspended: the keys of calls that have run and wait for an answer: it goes to the tool, and is not its result.
         tool_of: the tool of a name, or None for one that this agent does not run itself.
+        names: what the answers are called in errors; by default by their place.
 
     Raises:
         UsageError: something is no answer, or its arguments or value do not fit the tool.
@@ -39,13 +49,14 @@ def checked_replies(given: object, pending: Sequence[Pending], *, answered: Iter
     before = set(answered)
     replies: list[Reply] = []
     for n, reply in enumerate(_listed(given)):
-        place = f"answers[{n}]"
+        place = names[n] if names else f"answers[{n}]"
         if not isinstance(reply, (Approve, Deny, Answer)):
             raise UsageError(f"{place} is a {type(reply).__name__}; it is an Approve, a Deny or an Answer", argument=place)
         question = open_.pop(reply.call_key, None)
         if question is None:
             raise StateError(_why_not(place, reply.call_key, pending, before), argument=place)
-        _check(place, reply, question, tool_of)
+        is_checked_here = not question.path and question.call_key not in suspended
+        _check(place, reply, question, tool_of(question.call.name) if is_checked_here else None)
         replies.append(reply)
     return tuple(replies)
 
@@ -67,7 +78,7 @@ def _why_not(place: str, call_key: str, pending: Sequence[Pending], before: set[
     return f"{place}: no call {call_key!r} waits in this run; those that wait: {waiting}"
 
 
-def _check(place: str, reply: Reply, question: Pending, tool_of: _Fits) -> None:
+def _check(place: str, reply: Reply, question: Pending, tool: Tool[..., Any] | None) -> None:
     if reply.digest is not None and reply.digest != question.digest:
         raise StateError(
             f"{place} was given to another call than the one that waits as {reply.call_key!r}: its digest differs", argument=place
@@ -76,7 +87,6 @@ def _check(place: str, reply: Reply, question: Pending, tool_of: _Fits) -> None:
         words = " or ".join(kind.__name__ for kind in _TAKES[question.kind])
         what = {"approval": "waits for approval", "external": "is run outside", "in_doubt": "may have run before"}[question.kind]
         raise StateError(f"{place} is a {type(reply).__name__}, but {question.call.name} {what}: give {words}", argument=place)
-    tool = None if question.path else tool_of(question.call.name)
     if tool is None:
         return
     try:

@@ -14,7 +14,7 @@ import msgspec
 from headrace._json import JSON, thaw
 from headrace.agent.approval import Pending
 from headrace.agent.permission.judging import Permissions
-from headrace.agent.run_state import STATE_VERSION, Open, check_version, open_form, open_from
+from headrace.agent.run_state import STATE_VERSION, Open, check_open, check_version, open_form, open_from
 from headrace.errors import UsageError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.json_form import to_dict
@@ -100,6 +100,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
             plain = msgspec.convert(dict(form), type=_Plain)
         except msgspec.ValidationError as error:
             raise UsageError(f"state: {error}", argument="state") from error
+        if opened is not None:
+            check_open(opened, messages, plain.pending)
         last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
         return cls(
             **msgspec.structs.asdict(plain),

@@ -6,10 +6,15 @@ for somebody the outer run waits, with the outer call named.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace._json import thaw
+from headrace.agent.approval import Reply
+from headrace.agent.resuming import Resumed
 from headrace.agent.running import Resumption
-from headrace.messages.parts import MediaPart, Part, TextPart
+from headrace.errors import UsageError
+from headrace.messages.parts import JsonPart, MediaPart, Part, TextPart
 from headrace.tools.context import Context
 from headrace.tools.suspend import Suspend
 from headrace.tools.tool import Tool
@@ -19,11 +24,16 @@ if TYPE_CHECKING:
     from headrace.agent.run_result import RunResult
 
 
-def agent_tool(agent: Agent, *, name: str, description: str, options: dict[str, Any]) -> Tool[..., Any]:
-    """Return a tool that gives its `task` to an agent and returns the answer."""
+class SubAgent:
+    """The function of the tool: gives its `task` to an agent and returns the answer."""
 
-    async def run(task: str, context: Context[Any]) -> list[Part]:
-        resumption = context.resumption
+    def __init__(self, agent: Agent) -> None:
+        """Hold the agent."""
+        self.agent = agent
+
+    async def __call__(self, task: str, context: Context[Any]) -> list[Part]:
+        """Run the agent, or let it go on; suspend the outer run where it waits."""
+        agent, resumption = self.agent, context.resumption
         if isinstance(resumption, Resumption):
             result = await agent.resume(resumption.state, resumption.replies, deps=context.deps, on_event=context.forward)
         else:
@@ -32,11 +42,26 @@ def agent_tool(agent: Agent, *, name: str, description: str, options: dict[str, 
             raise Suspend(result.pending, result.state)
         return _said(result)
 
-    return Tool(name=name, description=description, function=run, **options)
+    def check_replies(self, state: object, replies: Sequence[Reply], names: Sequence[str]) -> None:
+        """Check answers to what the agent asked; see `ChecksReplies`."""
+        Resumed(state, replies, self.agent.tools.get, names=names)
+
+
+def agent_tool(agent: Agent, *, name: str, description: str, options: dict[str, Any]) -> Tool[..., Any]:
+    """Return a tool that gives its `task` to an agent and returns the answer.
+
+    Raises:
+        UsageError: the name or an option does not do.
+    """
+    if options.get("external"):
+        raise UsageError("external is True; an agent as a tool runs here", argument="external")
+    return Tool(name=name, description=description, function=SubAgent(agent), **options)
 
 
 def _said(result: RunResult) -> list[Part]:
     """Return what the agent answered, for another model to read."""
+    if result.message.has_structured:
+        return [JsonPart(thaw(result.message.structured_output))]
     parts: list[Part] = [part for part in result.message.parts if isinstance(part, (TextPart, MediaPart))]
     if result.generate_reason != "completed":
         parts.append(TextPart(f"\n[the agent ended as {result.generate_reason}]"))
