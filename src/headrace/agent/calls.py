@@ -7,6 +7,7 @@ needs to go on. It decides nothing: the gate does.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never, cast
 
@@ -21,7 +22,7 @@ from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
 from headrace.agent.running import Resumption, Scope, run_call, with_note
 from headrace.agent.steps import PlannedCall
-from headrace.agent.tool_round import Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
+from headrace.agent.tool_round import Change, Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
 from headrace.errors import UsageError
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.tools import output
@@ -59,6 +60,7 @@ class Calls:
         self._resumptions: dict[int, Resumption] = {}
         self._places: dict[int, int] = {}
         """The places of calls that started early, by those that they have in their round."""
+        self._changes: deque[Change] = deque()
         calls = self._sorted(planned)
         if early is None:
             self._round = ToolRound(calls, self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
@@ -94,9 +96,11 @@ class Calls:
         await self._round.cancel()
 
     def write_down(self) -> None:
-        """Write down what has happened."""
+        """Write down what has happened; whoever hears of it may ask for the state, and so come here again in the middle."""
         ledger = self._scope.ledger
-        for change in self._round.taken():
+        self._changes.extend(self._round.taken())
+        while self._changes:
+            change = self._changes.popleft()
             place = self._places.get(change.place, change.place)
             if place < 0:
                 continue  # it started early, and the answer as a whole does not hold it

@@ -78,9 +78,9 @@ class Engine:
             return self.result
         if self._phase == "new":
             raise StateError("the run has not begun, so it has no state; read its first event")
+        if self._phase == "tools" and self._calls is not None:
+            self._calls.write_down()  # tools run on while nobody reads; what has started must be known to have
         return self._run.result(None)
-
-    # ------------------------------------------------------------------------------------------ from outside
 
     def steer(self, content: Content | UserMessage) -> None:
         """Put words in before the next model call; a `StateError` if there will be none."""

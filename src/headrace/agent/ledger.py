@@ -187,9 +187,9 @@ class Ledger:
             return
         self.reach_limit()
         self._scribe.round += 1
-        self._scribe.add(events.RoundStarted, model)
         self.blocks = Blocks(message_id, self._scribe)
         self._is_answering = True
+        self._scribe.add(events.RoundStarted, model)
 
     def reach_limit(self) -> None:
         """If a budget is used up, say so: the next answer is the last one."""
@@ -259,10 +259,10 @@ class Ledger:
         if output is not None:
             message = message.replace(structured_output=output.value)
         blocks.end(message)
-        self._is_answering, self._call_keys = False, blocks.call_keys
         if reason == "limit" and spent is None:
             self._scribe.add(events.LimitReached, "pauses", self._rules.max_pauses)
         self.spending.add(message.usage)
+        self._is_answering, self._call_keys = False, blocks.call_keys
         self.last = message
         self._keep(message)
         for tool in self.loop.tools_spent:

@@ -7,7 +7,8 @@ state, at the beginning and at the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -26,13 +27,22 @@ from headrace.agent.session import kept
 from headrace.agent.setup import Setup, Talk
 from headrace.agent.sources import Sources
 from headrace.agent.to_the_end import to_the_end
-from headrace.errors import StateError
+from headrace.errors import StateError, UsageError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
 
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
 """The reasons that a message does not have by itself, but for the run that returned it."""
+
+
+@contextmanager
+def _reading_more() -> Iterator[None]:
+    """Say of a state that was spoilt that it was, whatever its readers stumble over."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"state.open.more cannot be read: {error!r}", argument="state.open.more") from error
 
 
 class Standing:
@@ -123,17 +133,20 @@ class Standing:
         self._history = opened.history
         self.steers.extendleft(reversed(opened.steers))
         self._elapsed = Elapsed(setup.now, opened.elapsed_s)
+        self._start_sending(self._history)
+        with _reading_more():
+            self.sending.restore(opened.more, saved.messages)
         self.ledger.restore(saved.messages, opened)
         for reply in self._talk.replies:
             self.ledger.take_reply(reply)
-        self._start_sending(self._history)
-        self.sending.restore(opened.more, saved.messages)
         self.tick()
 
     def first_offer(self) -> None:
         """Look at what is offered for the first time; a `UsageError` if that cannot be."""
         saved = self._talk.saved
-        self._offered(self.offering.begin(None if saved is None or saved.open is None else saved.open.more))
+        with _reading_more():
+            changed = self.offering.begin(None if saved is None or saved.open is None else saved.open.more)
+        self._offered(changed)
 
     def _start_sending(self, history: tuple[Message, ...]) -> None:
         setup = self._setup
