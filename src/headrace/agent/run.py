@@ -121,7 +121,7 @@ class Run:
         """End the run as soon as possible: what came is kept and marked, open calls are closed, `run_ended` says `interrupted`.
 
         To be called in the event loop of the run, by whom ever; from another thread: `loop.call_soon_threadsafe(run.interrupt)`. Nothing
-        happens if the run is over. A run that has not begun begins, so that its input is kept, and ends.
+        happens if the run is over. One that has not begun begins when it is read, so that its input is kept, and ends at once.
         """
         self._engine.interrupt()
 
