@@ -16,6 +16,7 @@ from headrace.agent.context.plan import Compacted, Compaction
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import Reminder, ReminderRules, Reminders, Spent
 from headrace.agent.context.view import View
+from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.request import ToolSpec
 
@@ -23,15 +24,33 @@ from headrace.messages.request import ToolSpec
 class Sending:
     """What is sent in one run."""
 
-    def __init__(self, policy: ContextPolicy, rules: ReminderRules | None, tools: Sequence[ToolSpec], before: Sequence[Message]) -> None:
-        """Begin with what comes before the run's own messages, the instructions first."""
+    def __init__(
+        self,
+        policy: ContextPolicy,
+        rules: ReminderRules | None,
+        tools: Sequence[ToolSpec],
+        before: Sequence[Message],
+        *,
+        view: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            policy: how long it may get.
+            rules: when to remind; None: never.
+            tools: what is sent beside the messages.
+            before: what comes before the run's own messages, the instructions first.
+            view: `kept_view` of the run before in the same conversation, if it is known.
+        """
         self._policy = policy
         self._tools = tools
         self._all = list(before)
         self._before = len(before)
         self._own = 0
         is_bounded = policy.max_tokens is not None or policy.max_messages is not None
-        self._view = self._viewed() if is_bounded else None
+        self._view = self._taken_up(view) if view is not None else None
+        if self._view is None and is_bounded:
+            self._view = self._viewed()
         self._rules = rules
         self._reminders = None if rules is None else Reminders(rules)
         if self._reminders is not None:
@@ -103,6 +122,18 @@ class Sending:
         """Make it shorter."""
         assert self._view is not None
         return self._view.compact(plan, summary)
+
+    @property
+    def kept_view(self) -> Mapping[str, Any] | None:
+        """What the next run in the same conversation needs to leave out the same; None if nothing is left out."""
+        state = None if self._view is None else self._view.state
+        return state if state is not None and state.get("first_kept_id") is not None else None
+
+    def _taken_up(self, state: Mapping[str, Any]) -> View | None:
+        try:
+            return View.from_state(state, self._all, self._policy, tools=self._tools)
+        except UsageError:
+            return None  # the conversation is not what it was then
 
     def _viewed(self) -> View:
         view = View(self._policy, tools=self._tools)

@@ -13,6 +13,7 @@ import msgspec
 
 from headrace.agent.approval import Reply
 from headrace.agent.claims import Claims
+from headrace.agent.context.kept_views import KeptViews
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import ReminderRules
 from headrace.agent.hooks import HookTable
@@ -61,6 +62,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     claims: Claims
     new_id: Callable[[], str]
     now: Callable[[], datetime]
+    views: KeptViews = msgspec.field(default_factory=KeptViews)
 
 
 class Talk(msgspec.Struct, frozen=True, kw_only=True):

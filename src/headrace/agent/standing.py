@@ -7,7 +7,7 @@ state, at the beginning and at the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_de
 
 
 @contextmanager
-def _reading_more() -> Iterator[None]:
+def _reading_more() -> Generator[None]:
     """Say of a state that was spoilt that it was, whatever its readers stumble over."""
     try:
         yield
@@ -151,7 +151,8 @@ class Standing:
     def _start_sending(self, history: tuple[Message, ...]) -> None:
         setup = self._setup
         before = history if setup.instructions is None else (setup.instructions, *history)
-        self.sending = Sending(setup.context, setup.reminders, setup.offer.specs, before)
+        view = setup.views.get(self._talk.session_id) if self._talk.saved is None else None
+        self.sending = Sending(setup.context, setup.reminders, setup.offer.specs, before, view=view)
 
     def tick(self, *, is_time_up: bool = False) -> None:
         """Look at the clock, between two answers; the event loop has one of its own, which may say that the time is up."""
@@ -257,6 +258,7 @@ class Standing:
         try:
             if talk.store is not None and talk.session_id is not None:
                 await to_the_end(talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep)))
+                self._setup.views.put(talk.session_id, self.sending.kept_view)
         finally:
             await self.let_go()
 
