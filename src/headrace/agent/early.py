@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final
 
-from headrace._json import JSONError, dumps, loads, thaw
+from headrace._json import dumps, thaw
 from headrace.agent.ledger import Ledger
 from headrace.agent.permission.judging import judge
 from headrace.agent.running import Scope, run_call
 from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import OnOutput, RunCall, ToolRound
+from headrace.messages.arguments import parse_arguments
 from headrace.messages.growing import Growing
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.tools.resource import resource_of
@@ -125,15 +126,11 @@ class Early:
 
 
 def _whole_call(growing: Growing) -> ToolCallPart | None:
-    """Return a call that the wire calls whole, if its arguments are one object as they stand."""
+    """Return a call that the wire calls whole, if its arguments are one object as they stand, without any repair."""
     call = growing.call
-    if call is None or not call.name:
+    if call is None or not call.name or call.kind == "custom":
         return None
-    text = "".join(call.body.pieces)
-    try:
-        parsed: Any = loads(text) if text.strip() else {}
-    except JSONError:
+    read = parse_arguments(call.body, is_whole=True, may_be_blank=True)
+    if read.parsed is None or read.codes:
         return None
-    if not isinstance(parsed, dict):
-        return None
-    return ToolCallPart(id=call.id or "", name=call.name, kind=call.kind or "function", arguments=text or "{}", runnable=True)
+    return ToolCallPart(id=call.id or "", name=call.name, kind=call.kind or "function", arguments=read.parsed, runnable=True)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace._json import EMPTY, JSON, dumps_text, replace_surrogates
-from headrace.messages.deltas import ToolCallFragment
+from headrace.messages.deltas import ToolCallFragment, ToolCallSettled
 from headrace.wire.decoder import Output
 from headrace.wire.gemini.candidate import Candidate, OpenCall
 from headrace.wire.gemini.partial_arguments import PartialArguments
@@ -71,6 +71,7 @@ class CallReader:
         candidate.last_call = part = candidate.open_part()
         if not call.get("willContinue") and not call.get("partialArgs"):
             self._add(candidate, part, call_id=call_id, name=name, arguments=_arguments(call.get("args")), data=data)
+            self._output.add(ToolCallSettled(part, choice=candidate.index))
             return
         key = call_id or part
         found = candidate.calls[key] = OpenCall(part, name, PartialArguments())
@@ -92,6 +93,7 @@ class CallReader:
         text = found.arguments.end()
         if text is not None:
             self._add(candidate, found.part, arguments=text)
+            self._output.add(ToolCallSettled(found.part, choice=candidate.index))
 
     def _add(
         self,
