@@ -7,14 +7,16 @@ nothing is answered that was not named, unless `all` is said.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from headrace.agent.approval import Pending, Reply
+from headrace.agent.replies import checked_replies
 from headrace.cli.questions import arguments_from, value_from
 from headrace.cli.run_wording import waiting_words
-from headrace.errors import UsageError
+from headrace.errors import StateError, UsageError
+from headrace.tools.tool import Tool
 
 ALL: Final = "all"
 _ERROR_MARK: Final = "!"
@@ -38,8 +40,13 @@ class Answers(msgspec.Struct, frozen=True):
         return bool(self.approve or self.reject or self.answer)
 
 
-def replies_of(answers: Answers, pending: Sequence[Pending]) -> list[Reply]:
+def replies_of(answers: Answers, pending: Sequence[Pending], *, tool_of: Callable[[str], Tool[..., Any] | None]) -> list[Reply]:
     """Return the answers to the calls that wait, each bound to the call as it was shown.
+
+    Args:
+        answers: what the options said.
+        pending: the calls that wait.
+        tool_of: the tool of a name, by which arguments and values are checked, or None.
 
     Raises:
         UsageError: no call of this name waits, it was answered twice, or a value does not do.
@@ -52,7 +59,10 @@ def replies_of(answers: Answers, pending: Sequence[Pending]) -> list[Reply]:
             for question in _meant(option, key.strip(), pending):
                 if question.call_key in replies:
                     raise UsageError(f"--{option} {key}: {question.call.name} was answered already", argument=option)
-                replies[question.call_key] = made(question, value)
+                try:
+                    (replies[question.call_key],) = checked_replies(made(question, value), [question], tool_of=tool_of)
+                except (UsageError, StateError) as error:
+                    raise UsageError(f"--{option} {key}: {bare_words(error)}", argument=option) from error
 
     take("approve", answers.approve, _approved)
     take("reject", answers.reject, lambda question, value: question.deny(value))
@@ -67,6 +77,21 @@ def waiting_lines(pending: Sequence[Pending]) -> list[str]:
         lines.append(f"{n}. {waiting_words(question)}")
         lines.append(f"   key {question.call_key}" + (f" · {question.reason}" if question.reason else ""))
     return lines
+
+
+def bare_words(error: Exception) -> str:
+    """Return what was wrong with one answer, without its place among several."""
+    return str(error).removeprefix("answers[0]").removeprefix(":").lstrip()
+
+
+def how_to_answer(pending: Sequence[Pending]) -> str:
+    """Return the options that answer what waits."""
+    kinds = {question.kind for question in pending}
+    ways = [
+        "--approve KEY (or all), --reject KEY=REASON" if kinds != {"external"} else "",
+        "--answer KEY=VALUE" if kinds != {"approval"} else "",
+    ]
+    return ", ".join(way for way in ways if way)
 
 
 def _approved(question: Pending, value: str) -> Reply:

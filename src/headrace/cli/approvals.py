@@ -15,6 +15,7 @@ from headrace.agent.permission.judging import Permissions, judge
 from headrace.agent.permission.rules import Rule
 from headrace.agent.replies import checked_replies
 from headrace.agent.run_result import RunResult
+from headrace.cli.answers import bare_words
 from headrace.cli.questions import arguments_text, prompt_of, question_of, read_arguments, read_entry
 from headrace.cli.reader import Reader
 from headrace.cli.screen import Screen
@@ -64,6 +65,7 @@ class Asker:
         return replies
 
     async def _one(self, pending: Pending) -> Reply | None:
+        self._reader.forget()
         self._screen.write(question_of(pending, [self._name_of(key) or key for key in pending.path]))
         try:
             while (entry := await self._reader.ask(prompt_of(pending))) is not None:
@@ -105,4 +107,4 @@ class Asker:
         return next((rule for rule in chosen if rule.is_for(tool, arguments)), None)
 
     def _complain(self, error: Exception) -> None:
-        self._screen.write([Segment(f"{error}\n", "error")])
+        self._screen.write([Segment(f"{bare_words(error)}\n", "error")])

@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headrace.agent.events import (
-    ApprovalRequired,
     Event,
-    ExternalRequired,
     RoundEnded,
     RunEnded,
     SubRun,
@@ -21,7 +19,7 @@ from headrace.agent.events import (
     ToolEnded,
     ToolProgress,
 )
-from headrace.cli.run_wording import CALL, NOTE, RESULT, Progress, end_words, note_of, waiting_words
+from headrace.cli.run_wording import CALL, NOTE, RESULT, Progress, end_words, note_of
 from headrace.cli.segments import shortened
 from headrace.cli.subruns import subrun_lines
 from headrace.cli.wording import one_line, result_text
@@ -43,6 +41,7 @@ class PlainRun:
         self._is_live = not has_tools
         self._is_line_open = False
         self._refusals: set[tuple[str, int]] = set()
+        self._last: AssistantMessage | None = None
         self._told: AssistantMessage | None = None
         self._names: dict[str, str] = {}
         self._progress = Progress()
@@ -67,9 +66,10 @@ class PlainRun:
                 return Output(activity=f"{NOTE}{self._names.get(event.call_key, '')}: {words}\n" if words else "")
             case SubRun():
                 return Output(activity="".join(f"{line}\n" for line in subrun_lines(event)))
-            case ApprovalRequired() | ExternalRequired():
-                return Output(activity=f"{NOTE}{waiting_words(event.pending)}\n")
-            case RoundEnded(message=message, is_final=False) if message is not None and not self._is_live:
+            case RoundEnded(message=message) if message is not None and not self._is_live:
+                self._last = message
+                if event.is_final:
+                    return Output(activity=_lines(_note(event)))
                 self._told = message
                 return Output(activity=_lines(message.text) + _lines(_note(event)))
             case RunEnded():
@@ -79,9 +79,9 @@ class PlainRun:
 
     def _end(self, event: RunEnded) -> Output:
         message, answer = event.message, ""
-        # A run that ends in the middle of a tool round has no answer; its last message's text was told already.
-        was_told = message is not None and self._told is not None and message.id == self._told.id
-        if message is not None and not self._is_live and not was_told:
+        # A run that ends in the middle of a tool round has no answer: its last message's text was told already, perhaps before it waited.
+        is_new = message is not None and self._last is not None and message.id == self._last.id and self._told is not self._last
+        if message is not None and is_new:
             answer = self._answer(message.text).answer
         refusal = "" if message is None else message.refusal
         answer += "\n" if self._is_line_open else ""

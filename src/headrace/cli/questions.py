@@ -82,7 +82,7 @@ def read_entry(pending: Pending, entry: str) -> Typed:
         case ("approval", "y") if not rest and not number:
             return pending.approve()
         case ("approval", "n"):
-            return pending.deny(f"{number} {rest}".strip())
+            return pending.deny(f"{number} {rest}".strip().removeprefix("because ").lstrip())
         case ("approval", "a") if pending.suggestions and not rest:
             return pending.approve(rules=(pending.suggestions[_choice(number, len(pending.suggestions))],))
         case ("approval", "e") if pending.call.parsed is not None and not rest:

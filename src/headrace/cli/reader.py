@@ -38,12 +38,16 @@ class Reader(Protocol):
         ...
 
     async def ask(self, prompt: str, *, default: str = "") -> str | None:
-        """Ask something beside the conversation; what was typed before the question is no answer to it.
+        """Ask something beside the conversation.
 
         Args:
             prompt: what stands before the cursor.
             default: what stands there already, to be edited; where that cannot be, an empty entry means it.
         """
+        ...
+
+    def forget(self) -> None:
+        """Drop what a person typed before anybody could know a question: a yes has to be meant."""
         ...
 
 
@@ -68,6 +72,11 @@ class LineReader:
             print(f"{default}\n(Enter alone leaves it so)", flush=True)
         entry = self._entry(prompt)
         return default if entry == "" else entry
+
+    def forget(self) -> None:
+        """Drop what was typed; see `Reader`."""
+        if self.is_prompt and sys.stdin.isatty():
+            forget_keys(sys.stdin.fileno())
 
     def _entry(self, prompt: str) -> str | None:
         lines: list[str] = []
@@ -104,7 +113,6 @@ class PromptReader:
 
     async def ask(self, prompt: str, *, default: str = "") -> str | None:
         """Ask; see `Reader`."""
-        self._forget_keys()
         return await self._entry(self._questions, prompt, default=default)
 
     async def say(self, default: str) -> str | None:
@@ -118,8 +126,8 @@ class PromptReader:
         except EOFError:
             return None
 
-    def _forget_keys(self) -> None:
-        """Drop what was typed before anybody could know the question: a yes has to be meant."""
+    def forget(self) -> None:
+        """Drop what was typed; see `Reader`."""
         from prompt_toolkit.input.typeahead import clear_typeahead  # noqa: PLC0415 - an extra
 
         clear_typeahead(self._questions.app.input)

@@ -110,7 +110,8 @@ class Renderer:
                 return self._line([Segment(NOTE + note, "note")]) if note else []
 
     def end(self) -> list[Segment]:
-        """Close a line that is still open; what was left off in the middle stays readable."""
+        """Close a line that is still open, so that others may write; what goes on after it says again what it is."""
+        self._open = None
         return self._break()
 
     def name_of(self, call_key: str) -> str:
@@ -172,8 +173,11 @@ class Renderer:
         outputs = self._outputs.pop(event.call_key, None)
         if result.state != "success":
             return self._line([Segment(f"{RESULT}{name} [{result.state}] ", "failed"), Segment(_body(result_text(result)), "failed")])
-        if outputs is not None and "".join(outputs) == "".join(part_text(part) for part in result.parts):
-            return []  # it was shown as it came
+        whole, shown = "".join(part_text(part) for part in result.parts), "".join(outputs or ())
+        if shown and whole.endswith(shown):
+            # It was shown as it came; what stands before it was put there afterwards.
+            before = whole.removesuffix(shown)
+            return self._line([Segment(f"{RESULT}{name} ", "call"), Segment(_body(before), "result")]) if before.strip() else []
         return self._line([Segment(f"{RESULT}{name} ", "call"), Segment(_body(result_text(result)), "result")])
 
     def _tool_progress(self, event: ToolProgress) -> list[Segment]:

@@ -20,7 +20,7 @@ from headrace.agent.event_codec import encode_event
 from headrace.agent.events import Event
 from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
-from headrace.cli.answers import Answers, replies_of, waiting_lines
+from headrace.cli.answers import Answers, how_to_answer, replies_of, waiting_lines
 from headrace.cli.exits import DONE, INTERRUPTED, WAITING, complain, words_of
 from headrace.cli.interrupts import interrupting
 from headrace.cli.plain import PlainRun
@@ -29,7 +29,7 @@ from headrace.cli.screen import screen_of
 from headrace.cli.segments import Segment
 from headrace.cli.setup import Choices, make_agent, make_model
 from headrace.cli.state_file import StateFile
-from headrace.errors import UsageError
+from headrace.errors import HeadraceError, UsageError
 from headrace.messages.fields import GenerateReason
 
 _STDIN: Final = "-"
@@ -46,8 +46,8 @@ class Manner(msgspec.Struct, frozen=True):
     Attributes:
         is_json: one event a line.
         is_quiet: nothing on standard error but errors.
-        state: where the state is kept while the run goes on or waits; None: nowhere, or where it was.
-        resume: the file with the state of a run to go on with.
+        state: where a new run is kept while it goes on or waits; None: nowhere.
+        resume: the file that keeps the run to go on with; it stays its file.
         answers: to the calls that wait in it.
     """
 
@@ -64,6 +64,8 @@ def run_command(question: str | None, choices: Choices, manner: Manner) -> int:
     Raises:
         HeadraceError: wrong use, or the model or the network failed.
     """
+    if manner.resume is not None and manner.state is not None:
+        raise UsageError("--state and --resume exclude each other: a run that goes on is kept where it was", argument="state")
     if manner.resume is None:
         if manner.answers:
             raise UsageError("--approve, --reject and --answer are for a run that waits; say which with --resume FILE", argument="resume")
@@ -90,37 +92,40 @@ def question_of(question: str | None) -> str:
 
 
 async def _run(question: str, choices: Choices, manner: Manner) -> int:
-    path = manner.state or manner.resume
+    path = manner.resume or manner.state
     kept = None if path is None else StateFile(path)
+    if kept is not None and manner.resume is None:
+        kept.check_free()
     async with make_model(choices) as model:
         agent = make_agent(choices, model)
-        if manner.resume is None:
+        if kept is None or manner.resume is None:
             run = agent.stream(question)
         else:
-            saved = StateFile(manner.resume).read()
-            run = agent.resume_stream(saved.state, replies_of(manner.answers, saved.pending))
+            saved = kept.read()
+            run = agent.resume_stream(saved.state, replies_of(manner.answers, saved.pending, tool_of=agent.tools.get))
         show = json_lines if manner.is_json else shower(agent, is_quiet=manner.is_quiet)
-
-        def show_and_keep(event: Event) -> None:
-            if kept is not None and kept.wants(event):
-                kept.write(run.state)
-            show(event)
-
-        try:
-            result = await watch(run, show_and_keep)
-        finally:
-            if kept is not None:
-                _end(kept, run)
+        result = await (watch(run, show) if kept is None else _kept(run, show, kept))
     if result.is_waiting:
         _tell_waiting(result, path)
     return code_of_result(result)
 
 
-def _end(kept: StateFile, run: Run) -> None:
+async def _kept(run: Run, show: Callable[[Event], None], kept: StateFile) -> RunResult:
+    """Watch a run and keep its state as it goes on."""
+
+    def show_and_keep(event: Event) -> None:
+        if kept.wants(event):
+            kept.write(run.state)
+        show(event)
+
     try:
-        kept.end(run.result)
-    except UsageError as error:  # it never began, or the file cannot be written
-        complain(str(error)) if error.argument == "state" else None
+        result = await watch(run, show_and_keep)
+    except HeadraceError as error:
+        if isinstance(error.result, RunResult) and kept.is_there:
+            complain("the run is kept as it was before it failed; --resume goes on from there")
+        raise
+    kept.end(result)
+    return result
 
 
 def _tell_waiting(result: RunResult, path: Path | None) -> None:
@@ -129,8 +134,7 @@ def _tell_waiting(result: RunResult, path: Path | None) -> None:
     if path is None:
         complain("the run waits for somebody and was not kept; with --state FILE it can be gone on with")
     else:
-        how = "--answer KEY=VALUE" if result.generate_reason == "awaiting_external" else "--approve KEY (or all), --reject KEY=REASON"
-        complain(f"the run waits for somebody: headrace run --resume {path} with the same options and {how}")
+        complain(f"the run waits for somebody: headrace run --resume {path} with the same options and {how_to_answer(result.pending)}")
 
 
 async def watch(run: Run, show: Callable[[Event], None]) -> RunResult:
@@ -169,7 +173,7 @@ def shower(agent: Agent, *, is_quiet: bool = False) -> Callable[[Event], None]:
     """Return what shows events: everything on a terminal; in a pipe the answer alone, with what happened on standard error."""
     screen = screen_of(sys.stdout)
     if sys.stdout.isatty():
-        renderer = Renderer()
+        renderer = Renderer(shows_waiting=False)
         return lambda event: screen.write(renderer.feed(event))
     plain, errors = PlainRun(has_tools=bool(len(agent.tools) or agent.sources)), screen_of(sys.stderr)
 

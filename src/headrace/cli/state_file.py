@@ -1,7 +1,8 @@
 """The file that keeps a run's state, so that it can be gone on with later.
 
 The rule of this file: the file is whole at any time, this user's alone, and as new as the last thing that must not happen twice: it is
-written at each end of an answer and before and after each tool. It is gone when the run is over.
+written at each end of an answer and before and after each tool. It is gone when the run is over; after a failure it stays, so that the run
+can be gone on with from there.
 """
 
 from __future__ import annotations
@@ -38,6 +39,21 @@ class StateFile:
             raise UsageError(f"--resume {self._path}: {why}", argument="resume") from error
         return RunResult.from_state(text)
 
+    def check_free(self) -> None:
+        """Check that no other run is kept there.
+
+        Raises:
+            UsageError: one is.
+        """
+        if self._path.exists():
+            message = f"--state {self._path}: there is a run already; go on with it by --resume {self._path}, or remove the file"
+            raise UsageError(message, argument="state")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something is kept."""
+        return self._path.exists()
+
     def wants(self, event: Event) -> bool:
         """Whether the state is to be written after this event."""
         return isinstance(event, _MARKS)
@@ -60,8 +76,8 @@ class StateFile:
             raise UsageError(f"--state {self._path}: {error.strerror or error}", argument="state") from error
 
     def end(self, result: RunResult) -> None:
-        """Keep what waits for somebody; of a run that is over nothing is left."""
+        """Keep what waits for somebody, leave what was there before a failure; of a run that is over nothing is left."""
         if result.is_waiting:
             self.write(result.state)
-        else:
+        elif result.generate_reason != "error":
             self._path.unlink(missing_ok=True)
