@@ -139,7 +139,7 @@ class Calls:
                 continue
             if self._has_begun_early(one):
                 continue
-            match self._decision(one):
+            match decision := self._decision(one):
                 case gate.Go(arguments=arguments):
                     runs.append(one)
                     if arguments is not None:
@@ -151,8 +151,8 @@ class Calls:
                     closed.append(PlannedCall(one.place, one.call, result if arguments is None else with_note(result, arguments)))
                 case gate.Waits() | None:
                     pass
-                case never:
-                    assert_never(never)
+                case _:
+                    assert_never(decision)
         # What was suspended had started already, so it goes on in any case.
         is_held = bool(opened.waiting.keys() - self._resumptions.keys()) and not self._scope.runs_others
         kept = [one for one in runs if one.place in self._resumptions] if is_held else runs
@@ -205,7 +205,10 @@ class Calls:
             pendings.append(Pending("external", call_key, call, digest, str(suspend)))
         arguments = self._arguments.get(place)
         return Waiting(
-            tuple(pendings), is_suspended=True, state=suspend.state, arguments=None if arguments is None else cast("Any", freeze(arguments))
+            tuple(pendings),
+            is_suspended=True,
+            state=suspend.state,
+            arguments=None if arguments is None else cast("dict[str, Any]", freeze(arguments)),
         )
 
     def _has_begun_early(self, planned: PlannedCall) -> bool:

@@ -64,8 +64,9 @@ def checked_replies(
 def _listed(given: object) -> Sequence[object]:
     if isinstance(given, (Approve, Deny, Answer)):
         return (given,)
+    kind = type(given).__name__
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise UsageError(f"answers is a {type(given).__name__}; give a list of Approve, Deny and Answer", argument="answers")
+        raise UsageError(f"answers is a {kind}; give a list of Approve, Deny and Answer", argument="answers")
     return tuple(cast("Iterable[object]", given))
 
 

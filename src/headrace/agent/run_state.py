@@ -198,8 +198,8 @@ def _steers(form: object, path: str) -> tuple[UserMessage, ...]:
 
 def _more(form: object, path: str) -> dict[str, Any]:
     if not isinstance(form, Mapping):
-        raise UsageError(f"{path} is a {type(cast('object', form)).__name__}, not an object", argument=path)
-    return cast("dict[str, Any]", freeze(cast("object", form), path))
+        raise UsageError(f"{path} is a {type(form).__name__}, not an object", argument=path)
+    return cast("dict[str, Any]", freeze(cast("Mapping[str, Any]", form), path))
 
 
 def _result(form: object, path: str) -> ToolResultPart:

@@ -51,8 +51,11 @@ def agent_tool(agent: Agent, *, name: str, description: str, options: dict[str, 
     """Return a tool that gives its `task` to an agent and returns the answer.
 
     Raises:
-        UsageError: the name or an option does not do.
+        UsageError: the name, the description or an option does not do.
     """
+    said: object = description
+    if not isinstance(said, str) or not said.strip():
+        raise UsageError(f"description is {description!r}; say what the agent is good for", argument="description")
     if options.get("external"):
         raise UsageError("external is True; an agent as a tool runs here", argument="external")
     return Tool(name=name, description=description, function=SubAgent(agent), **options)
