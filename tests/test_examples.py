@@ -20,4 +20,4 @@ def test_the_example_runs(example: Path) -> None:
 
 
 def test_there_is_an_example_for_each_letter_of_the_seeds() -> None:
-    assert [example.name[:2] for example in EXAMPLES if example.parent.name == "seeds"] == [f"{letter}_" for letter in "abcdefghi"]
+    assert [example.name[:2] for example in EXAMPLES if example.parent.name == "seeds"] == [f"{letter}_" for letter in "abcdefghijk"]

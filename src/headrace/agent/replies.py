@@ -21,6 +21,8 @@ _TAKES: Final[Mapping[PendingKind, tuple[type[Any], ...]]] = {
     "in_doubt": (Approve, Answer, Deny),
 }
 
+_SAID: Final[Mapping[type[Any], str]] = {Approve: "an Approve", Deny: "a Deny", Answer: "an Answer"}
+
 
 def checked_replies(
     given: object,
@@ -87,7 +89,7 @@ def _check(place: str, reply: Reply, question: Pending, tool: Tool[..., Any] | N
     if not isinstance(reply, _TAKES[question.kind]):
         words = " or ".join(kind.__name__ for kind in _TAKES[question.kind])
         what = {"approval": "waits for approval", "external": "is run outside", "in_doubt": "may have run before"}[question.kind]
-        raise StateError(f"{place} is a {type(reply).__name__}, but {question.call.name} {what}: give {words}", argument=place)
+        raise StateError(f"{place} is {_SAID[type(reply)]}, but {question.call.name} {what}: give {words}", argument=place)
     if tool is None:
         return
     try:
