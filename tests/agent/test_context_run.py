@@ -1,0 +1,360 @@
+"""The context over whole runs: long results that go out and are read on, pauses, sessions, sub-agents, and talks of thousands of rounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tracemalloc
+from itertools import pairwise
+
+from headrace.agent import events
+from headrace.agent.agent import Agent
+from headrace.agent.approval import Approve
+from headrace.agent.context.offload import MemoryResults
+from headrace.agent.context.policy import ContextPolicy
+from headrace.agent.context.reminders import ReminderRules
+from headrace.agent.fold import fold
+from headrace.messages.message import AssistantMessage, UserMessage
+from headrace.messages.parts import MediaPart, TextPart, ToolCallPart
+from headrace.models.scripted import ScriptedModel
+from headrace.tools.tool import tool
+from legal_history import problems
+from seed_runs import of, run
+from talks import text
+from wire_judge import wire_problems
+
+LONG_AGO = [
+    message for n in range(12) for message in (UserMessage(f"Question {n}. {text(60)}"), AssistantMessage(f"Answer {n}. {text(60)}"))
+]
+WINDOW = ContextPolicy(max_tokens=1_000, summarize=False)
+
+
+def asks(name, call_id="c", **arguments):
+    return AssistantMessage([ToolCallPart(id=call_id, name=name, arguments=arguments)])
+
+
+def said(request):
+    return [message.text for message in request.messages]
+
+
+def legal(model):
+    for request in model.requests:
+        assert wire_problems(request.messages, request.tools) == []
+
+
+@tool
+def log(lines: int) -> str:
+    """Give a long log."""
+    return "".join(f"line {n}\n" for n in range(lines))
+
+
+@tool(needs_approval=True)
+def sell(what: str) -> str:
+    """Sell something."""
+    return f"sold {what}"
+
+
+def result_of(request):
+    """The last result that a request shows."""
+    return request.messages[-1].results[-1].text
+
+
+def reference_in(request):
+    """The reference and the offset that the last result names."""
+    found = re.search(r'read_result\(reference="([^"]+)", offset=(\d+)\)', result_of(request))
+    assert found
+    return found[1], int(found[2])
+
+
+# ---------------------------------------------------------------------------------------------- long results
+
+
+async def test_a_long_result_is_kept_short_and_read_on_in_the_next_round():
+    store = MemoryResults()
+
+    def read_on(request):
+        reference, offset = reference_in(request)
+        return asks("read_result", "r", reference=reference, offset=offset, limit=30)
+
+    model = ScriptedModel(asks("log", lines=5_000), read_on, "Done.")
+    agent = Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=200, offload=store))
+    result, made = await run(agent)
+    whole = log(5_000)
+    short = result.messages[2].results[0]
+    assert short.text.startswith("line 0\n")
+    assert short.text.endswith("line 4999\n")
+    assert len(short.text) < 1_500
+    key, offset = reference_in(model.requests[1])
+    assert key == f"{result.messages[1].id}/0"
+    assert short.metadata["moved_out"] == {"key": key, "characters": len(whole)}
+    assert result.messages[4].results[0].text.startswith(whole[offset : offset + 30])
+    assert of(made, events.ToolEnded)[0].result == short
+    assert (await store.get(key, 0, 10**6)).text == whole
+    legal(model)
+
+
+async def test_a_model_can_read_the_whole_of_a_result_piece_by_piece():
+    pieces = []
+
+    def read_on(request):
+        if not pieces:
+            pieces.append("")
+            return asks("read_result", "r", reference=reference_in(request)[0])
+        piece, _, note = result_of(request).rpartition("\n[characters ")
+        pieces.append(piece)
+        more = re.search(r"go on with offset=(\d+)", note)
+        if more is None:
+            return "Done."
+        reference = request.messages[-2].tool_calls[0].parsed["reference"]
+        return asks("read_result", "r", reference=reference, offset=int(more[1]))
+
+    model = ScriptedModel(asks("log", lines=3_000), *[read_on] * 10)
+    result, _ = await run(Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=200, offload=MemoryResults())))
+    assert result.message.text == "Done."
+    assert "".join(pieces) == log(3_000)
+
+
+async def test_without_a_store_the_middle_is_lost_and_no_reading_tool_is_offered():
+    model = ScriptedModel(asks("log", lines=5_000), "Done.")
+    await run(Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=200)))
+    assert [spec.name for spec in model.requests[0].tools] == ["log"]
+    assert "characters left out here" in result_of(model.requests[1])
+    assert "read_result" not in result_of(model.requests[1])
+
+
+async def test_runs_and_agents_share_a_store_and_their_results_have_keys_of_their_own():
+    store = MemoryResults()
+    policy = ContextPolicy(max_result_tokens=100, offload=store)
+    models = [ScriptedModel(asks("log", lines=1_000 + n), "Done.") for n in range(4)]
+    agents = [Agent(model, tools=[log], context=policy) for model in models]
+    await asyncio.gather(*(run(agent, session="s") for agent in agents))
+    keys = [reference_in(model.requests[1])[0] for model in models]
+    assert len(set(keys)) == len(store) == 4
+    for n, key in enumerate(keys):
+        assert (await store.get(key, 0, 10**6)).text == log(1_000 + n)
+
+
+async def test_a_result_that_went_out_is_read_on_in_a_later_run_of_the_session():
+    store = MemoryResults()
+    reference = None
+
+    def remember(request):
+        nonlocal reference
+        reference, _ = reference_in(request)
+        return "It is long."
+
+    model = ScriptedModel(
+        asks("log", lines=2_000), remember, lambda _: asks("read_result", "r", reference=reference, offset=7, limit=6), "line 1"
+    )
+    agent = Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=100, offload=store))
+    await run(agent, session="s")
+    result, _ = await run(agent, "What is its second line?", session="s")
+    assert result.messages[2].results[0].text.startswith("line 1")
+
+
+async def test_a_reference_that_nobody_has_is_told_the_model():
+    model = ScriptedModel(asks("read_result", reference="nowhere/0"), "Pity.")
+    result, _ = await run(Agent(model, context=ContextPolicy(max_result_tokens=100, offload=MemoryResults())))
+    assert result.messages[2].results[0].state == "error"
+    assert "no result is kept under 'nowhere/0'" in result.messages[2].results[0].text
+
+
+async def test_images_of_a_long_result_stay_and_failures_are_cut_as_well():
+    @tool
+    def picture() -> list:
+        """Give a picture and many words."""
+        return [MediaPart(kind="image", data=b"png", media_type="image/png"), TextPart(text(2_000))]
+
+    @tool
+    def fail() -> str:
+        """Fail at length."""
+        raise ValueError(text(5_000))
+
+    both = AssistantMessage([ToolCallPart(id="a", name="picture", arguments={}), ToolCallPart(id="b", name="fail", arguments={})])
+    model = ScriptedModel(both, "Done.")
+    store = MemoryResults()
+    result, _ = await run(Agent(model, tools=[picture, fail], context=ContextPolicy(max_result_tokens=100, offload=store)))
+    seen, failed = result.messages[2].results
+    assert any(isinstance(part, MediaPart) for part in seen.parts)
+    assert failed.state == "error"
+    assert len(seen.text) < 1_000 > len(failed.text)
+    assert len(store) == 2
+
+
+# ---------------------------------------------------------------------------------------------- sessions and pauses
+
+
+async def test_a_long_session_is_summed_up_when_it_has_grown_and_not_at_each_question():
+    summaries = ScriptedModel(*(f"Summary {n}." for n in range(30)))
+    model = ScriptedModel(*(f"Answer {n}. {text(60)}" for n in range(40)))
+    agent = Agent(model, instructions="Be brief.", context=ContextPolicy(max_tokens=1_000, summary_model=summaries))
+    for n in range(40):
+        await run(agent, f"Question {n}. {text(60)}", session="s")
+    assert 2 < len(summaries.requests) < 15
+    last = said(model.requests[-1])
+    assert f"Summary {len(summaries.requests) - 1}." in last[1]
+    assert len(agent.sessions.get("s").messages) == 80
+    legal(model)
+
+
+async def test_a_session_that_keeps_only_answers_is_made_shorter_as_well():
+    model = ScriptedModel(*(f"Answer {n}. {text(60)}" for n in range(20)))
+    agent = Agent(model, context=WINDOW)
+    for n in range(20):
+        await run(agent, f"Question {n}. {text(60)}", session="s", keep="answers")
+    assert max(len(request.messages) for request in model.requests) < 20
+    legal(model)
+
+
+RESUME = """
+import asyncio, json, sys
+from headrace import Agent, Approve, ContextPolicy, ScriptedModel, tool
+
+@tool(needs_approval=True)
+def sell(what: str) -> str:
+    "Sell something."
+    return f"sold {what}"
+
+async def main():
+    state = json.load(sys.stdin)
+    model = ScriptedModel("Done.")
+    agent = Agent(model, tools=[sell], instructions="Be brief.", context=ContextPolicy(max_tokens=1_000, summarize=False))
+    result = await agent.resume(state, [Approve(call_key=state["pending"][0]["call_key"])])
+    sent = [message.text for message in model.requests[0].messages]
+    print(json.dumps({"sent": sent, "reason": result.generate_reason}))
+
+asyncio.run(main())
+"""
+
+
+async def test_a_run_that_goes_on_in_another_process_sends_the_same_view():
+    model = ScriptedModel(asks("sell", what="house"), "Done.")
+    agent = Agent(
+        model, tools=[sell], instructions="Be brief.", context=ContextPolicy(max_tokens=1_000, summary_model=ScriptedModel("A summary."))
+    )
+    result = await agent.run("Sell it.", history=LONG_AGO)
+    state = json.dumps(result.state)
+    done = subprocess.run([sys.executable, "-c", RESUME], input=state, capture_output=True, text=True, check=False)  # noqa: ASYNC221 - short
+    assert done.returncode == 0, done.stderr
+    elsewhere = json.loads(done.stdout)
+    here = await agent.resume(state, [Approve(call_key=result.pending[0].call_key)])
+    assert here.generate_reason == elsewhere["reason"] == "completed"
+    assert elsewhere["sent"] == said(model.requests[1])
+    assert "A summary." in elsewhere["sent"][1]
+    assert len(elsewhere["sent"]) == len(model.requests[0].messages) + 2
+    legal(model)
+
+
+async def test_the_instructions_of_an_agent_may_change_between_a_pause_and_its_resume():
+    model = ScriptedModel(asks("sell", what="house"), "Done.")
+    result = await Agent(model, tools=[sell], context=WINDOW).run("Sell it.", history=LONG_AGO)
+    other = Agent(model, tools=[sell], instructions="Be brief.", context=WINDOW)
+    done = await other.resume(result.state, [Approve(call_key=result.pending[0].call_key)])
+    assert done.message.text == "Done."
+    assert said(model.requests[1])[0] == "Be brief."
+    legal(model)
+
+
+async def test_a_reminder_is_not_said_again_after_a_pause():
+    @tool
+    def broken() -> str:
+        """Fail."""
+        raise ValueError("no power")
+
+    both = AssistantMessage([ToolCallPart(id="a", name="broken", arguments={}), ToolCallPart(id="b", name="sell", arguments={"what": "x"})])
+    for rules in (ReminderRules(limits_at=None, silence_s=None), ReminderRules(limits_at=None, silence_s=None, keep_reminders=True)):
+        model = ScriptedModel(*[asks("broken")] * 3, both, "Done.")
+        agent = Agent(model, tools=[broken, sell], reminders=rules)
+        made = []
+        paused = await agent.run("go", on_event=made.append)
+        assert paused.is_waiting
+        done = await agent.resume(
+            json.loads(json.dumps(paused.state)), [Approve(call_key=paused.pending[0].call_key)], on_event=made.append
+        )
+        assert fold(made) == done.messages
+        assert problems(done.messages) == []
+        told = [sum(message.origin == "framework" for message in request.messages) for request in model.requests]
+        assert told == ([0, 0, 0, 1, 1] if rules.keep_reminders else [0, 0, 0, 1, 0])
+        legal(model)
+
+
+async def test_a_sub_agents_context_is_its_own():
+    inner_model = ScriptedModel(*(asks("log", lines=200) for _ in range(6)), "Found it.")
+    inner = Agent(inner_model, tools=[log], context=ContextPolicy(max_tokens=1_500, summarize=False))
+    outer_model = ScriptedModel(asks("find", task="the error"), "Done.")
+    outer = Agent(outer_model, tools=[inner.as_tool("find", "Finds errors.")], context=ContextPolicy(max_messages=50))
+    result, made = await run(outer, history=LONG_AGO)
+    assert of(made, events.ContextCompacted) == []
+    inside = [event.event for event in of(made, events.SubRun)]
+    assert any(isinstance(event, events.ContextCompacted) for event in inside)
+    assert result.messages[2].results[0].text == "Found it."
+    assert max(len(request.messages) for request in inner_model.requests) < 12
+    legal(inner_model)
+    legal(outer_model)
+
+
+# ---------------------------------------------------------------------------------------------- long talks
+
+
+async def test_of_two_thousand_rounds_each_costs_the_same_and_what_is_sent_stays_small():
+    rounds, calls, costs, sizes = 2_000, 0, [], []
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    def answer(request):
+        costs.append(calls)
+        sizes.append(len(request.messages))
+        model.requests.clear()  # what the test itself keeps is not the agent's
+        return asks("note", n=len(costs)) if len(costs) < rounds else "Done."
+
+    @tool
+    async def note(n: int) -> str:
+        """Note a number."""
+        return f"noted {n}"
+
+    model = ScriptedModel(*[answer] * rounds)
+    agent = Agent(model, tools=[note], max_rounds=None, context=ContextPolicy(max_messages=40, summarize=False))
+    sys.setprofile(count)
+    try:
+        result = await agent.run("Count.")
+    finally:
+        sys.setprofile(None)
+    assert result.rounds == rounds
+    each = [after - before for before, after in pairwise(costs)]
+    assert sum(each[-500:]) <= 1.1 * sum(each[100:600])
+    assert max(sizes) <= 41
+    assert len(result.messages) == 2 * rounds
+    assert problems(result.messages) == []
+
+
+async def test_beside_the_history_nothing_grows_with_the_rounds():
+    n, held = 0, {}
+
+    def answer(_request):
+        nonlocal n
+        n += 1
+        if n in (200, 400, 600):
+            held[n] = tracemalloc.get_traced_memory()[0]
+        model.requests.clear()
+        return asks("note", n=n) if n < 601 else "Done."
+
+    @tool
+    async def note(n: int) -> str:
+        """Note a number."""
+        return f"noted {n}"
+
+    model = ScriptedModel(*[answer] * 700)
+    agent = Agent(model, tools=[note], max_rounds=None, context=ContextPolicy(max_messages=40, summarize=False))
+    tracemalloc.start()
+    try:
+        await agent.run("Count.")
+    finally:
+        tracemalloc.stop()
+    first, second = held[400] - held[200], held[600] - held[400]
+    assert second <= 1.1 * first
+    assert second / 200 < 8_000  # bytes of a round: the answer, its call and its result
