@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
+import messages_bytes
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Approve, Deny
@@ -737,3 +738,49 @@ async def test_a_sub_agent_has_its_own_hooks_and_its_failure_is_a_result_for_the
     assert watched.error is None
     assert watched.results[0].state == "error"
     assert "inner hook" in watched.results[0].text
+
+
+@pytest.mark.parametrize("name", HOOK_NAMES)
+async def test_a_hook_that_waits_for_something_that_is_cancelled_fails_the_run_and_cancels_nobody(name):
+    async def wait(here, *arguments):
+        gone = asyncio.create_task(asyncio.Event().wait())
+        gone.cancel()
+        await gone
+
+    class Unlucky(Hooks):
+        pass
+
+    setattr(Unlucky, name, lambda self, here, *arguments: wait(here, *arguments))
+    watched = await watch(agent_with(Unlucky()))
+    assert str(watched.error) == f"Unlucky.{name} waited for something that was cancelled"
+
+
+@pytest.mark.parametrize("is_taken_away", [True, False])
+async def test_a_tool_that_a_hook_takes_away_does_not_start_early_either(is_taken_away):
+    tools = Tools()
+    first = messages_bytes.body(messages_bytes.call(0, "look", '{"text": "x"}'), messages_bytes.text(1, "so"), word="tool_use")
+    model = ScriptedModel(first, messages_bytes.body(messages_bytes.text(0, "done")), protocol="anthropic-messages")
+
+    def without_look(here, asked):
+        return msgspec.structs.replace(asked, tools=tuple(spec for spec in asked.tools if spec.name != "look"))
+
+    hooks = [hook("before_model_call", without_look)] if is_taken_away else []
+    watched = await watch(Agent(model, tools=tools.all, hooks=hooks, early_start=True))
+    assert tools.ran == ([] if is_taken_away else ["x"])
+    assert [result.state for result in watched.results] == ["error" if is_taken_away else "success"]
+
+
+async def test_what_a_hook_wanted_to_say_to_a_run_that_is_interrupted_is_not_handed_to_the_user():
+    runs = []
+
+    class More(Hooks):
+        async def after_run(self, here, message):
+            runs[0].interrupt()
+            return GoOn("more")
+
+    async with agent_with(More(), answers=["x"]).stream("go") as run:
+        runs.append(run)
+        result = await run.finish()
+    assert result.undelivered == ()
+    assert result.generate_reason == "completed", "its answer had been given"
+    assert [message.text for message in result.messages] == ["go", "x"]

@@ -681,3 +681,24 @@ async def test_a_run_that_was_interrupted_can_be_gone_on_with_in_its_session():
     second = await watch(agent, "go on")
     assert second.result.output == "next"
     assert [message.role for message in agent.model.requests[-1].messages] == ["user", "assistant", "user"]
+
+
+async def test_a_cancellation_while_the_session_is_being_taken_leaves_it_free():
+    taken, go_on = asyncio.Event(), asyncio.Event()
+
+    class SlowToTake(MemorySessions):
+        async def begin(self, session_id, run_id):
+            messages = await super().begin(session_id, run_id)
+            taken.set()
+            await go_on.wait()
+            return messages
+
+    agent = Agent(ScriptedModel("x"), sessions=SlowToTake())
+    task = asyncio.create_task(agent.run("go", session="s"))
+    await taken.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert agent.sessions.get("s").holder is None
+    go_on.set()
+    assert (await agent.run("go", session="s")).output == "x"

@@ -71,7 +71,7 @@ class Early:
             self._is_blocked = True  # what it works on, or its turn, is known only at the end
             return
         self._last_key = growing.key
-        tool = self._scope.offer.tools.get(call.name)
+        tool = self._scope.offer.tools.get(call.name) if call.name in self._ledger.loop.offered else None
         has_room = self._ledger.loop.used.has_room(call.name, self._asked)
         self._asked[call.name] += 1
         if tool is None:

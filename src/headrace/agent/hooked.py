@@ -6,6 +6,7 @@ point nothing happens there.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -15,7 +16,7 @@ import msgspec
 from headrace.agent.gate import HookSaid
 from headrace.agent.hooks import Ask, GoOn, Here, Hooks, HookTable, ModelCall, Retry, Stop, Veto, wrong_return
 from headrace.agent.steps import PlannedCall
-from headrace.errors import UsageError
+from headrace.errors import StateError, UsageError
 from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 
@@ -39,6 +40,12 @@ class Hooked:
             said = getattr(hook, name)(self._here(), *arguments)
             if inspect.isawaitable(said):
                 return await said
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the run is cancelled, and the hook with it
+            self.raised = StateError(f"{type(hook).__name__}.{name} waited for something that was cancelled")
+            raise self.raised from error
         except Exception as error:
             self.raised = error
             raise

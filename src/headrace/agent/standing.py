@@ -6,6 +6,7 @@ state, at the beginning and at the end.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -85,10 +86,16 @@ class Standing:
         """
         talk, saved = self._talk, self._talk.saved
         self._elapsed = Elapsed(self._setup.now)
-        if saved is not None and saved.open is not None:
+        if self._has_claim or self._has_session:
+            pass  # it was interrupted while sources opened, and is ended now
+        elif saved is not None and saved.open is not None:
             await self._claim(saved, saved.open)
         elif talk.store is not None and talk.session_id is not None:
-            self._history = (*self._history, *await talk.store.begin(talk.session_id, self.run_id))
+            try:
+                self._history = (*self._history, *await talk.store.begin(talk.session_id, self.run_id))
+            except asyncio.CancelledError:  # nobody knows whether it is held by now; letting go does no harm
+                await to_the_end(talk.store.commit(talk.session_id, self.run_id, ()))
+                raise
             self._has_session = True
         if has_sources:
             await self._sources.open()
@@ -137,6 +144,7 @@ class Standing:
         with _reading_more():
             self.sending.restore(opened.more, saved.messages)
         self.ledger.restore(saved.messages, opened)
+        self.ledger.loop.offered = tuple(opened.more.get("offered", self.ledger.loop.offered))
         for reply in self._talk.replies:
             self.ledger.take_reply(reply)
         self.tick()
@@ -227,7 +235,7 @@ class Standing:
             usage=ledger.usage,
             rounds=ledger.round,
             pending=ledger.pending,
-            undelivered=() if is_open else tuple(self.steers),
+            undelivered=() if is_open else tuple(one for one in self.steers if one.origin != "framework"),
             permissions=self.permissions,
             output=self._output(last, reason),
             open=self._open() if is_open else None,
