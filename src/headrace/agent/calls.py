@@ -123,6 +123,9 @@ class Calls:
                     ledger.tool_ended(place, change.result)
                 case _:
                     assert_never(change)
+        if self._round.is_over and self._round.error is None:
+            self._round.let_go()
+            self._early = None
 
     # ------------------------------------------------------------------------------------------ which run
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -76,6 +76,10 @@ def _none(_call: PlannedCall) -> None:
     """Say that a call works on nothing that others work on."""
 
 
+def _over(*_: object) -> Any:
+    raise StateError("the round is over")
+
+
 class ToolRound:
     """Runs the calls of one round.
 
@@ -103,9 +107,9 @@ class ToolRound:
                 for which it raises gets an error result that says so.
         """
         self.error: BaseException | None = None
-        self._run = run
-        self._is_parallel = is_parallel
-        self._resource = resource
+        self._run: RunCall = run
+        self._is_parallel: Callable[[PlannedCall], bool] = is_parallel
+        self._resource: Callable[[PlannedCall], str | None] = resource
         self._lanes = Lanes(limit)
         self._calls: dict[int, PlannedCall] = {}
         self._tasks: dict[asyncio.Task[None], int] = {}
@@ -181,6 +185,14 @@ class ToolRound:
             done, _ = await asyncio.wait(self._tasks, timeout=GRACE_S)
             for task in done:
                 self._end(task)  # one that was cancelled before its first step never came to say so itself
+
+    def let_go(self) -> None:
+        """Nothing is added any more: forget who runs calls, since they know this round.
+
+        Else both, and the history that they show to calls, stay in memory until circles are looked for: one history for each round.
+        """
+        self._close()
+        self._run, self._is_parallel, self._resource = _over, _over, _none
 
     def _close(self) -> None:
         self._is_closed = True
