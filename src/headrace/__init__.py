@@ -47,7 +47,7 @@ _HOMES = {
     "headrace.agent.agent": "Agent",
     "headrace.agent.run_result": "RunResult",
     "headrace.agent.session": "Session",
-    "headrace.agent.hooks": "Ask GoOn Hooks ModelCall Retry Stop Veto",
+    "headrace.agent.hooks": "Ask GoOn Here Hooks ModelCall Retry Stop Veto",
     "headrace.agent.permission.judging": "Permissions",
     "headrace.agent.permission.rules": "Rule",
     "headrace.agent.output.spec": "OutputSpec",
@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
     from headrace.agent.context.offload import MemoryResults
     from headrace.agent.context.policy import ContextPolicy
     from headrace.agent.context.reminders import ReminderRules
-    from headrace.agent.hooks import Ask, GoOn, Hooks, ModelCall, Retry, Stop, Veto
+    from headrace.agent.hooks import Ask, GoOn, Here, Hooks, ModelCall, Retry, Stop, Veto
     from headrace.agent.mcp.server import MCPServer
     from headrace.agent.output.spec import OutputSpec
     from headrace.agent.permission.judging import Permissions
@@ -190,6 +190,7 @@ __all__ = [
     "GoOn",
     "HTTPRequest",
     "HeadraceError",
+    "Here",
     "Hooks",
     "HttpTransport",
     "InvalidEventError",
