@@ -192,11 +192,12 @@ def _parts(choice: Choice, rules: _Rules, warnings: list[Warning], new_id: NewId
         if part.kind == "tool_call":
             parts.append(_call(part, choice, rules, warnings, ids))
         else:
-            parts.append(_content(part, choice, warnings))
+            parts.append(content_part(part, choice, warnings))
     return parts
 
 
-def _content(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
+def content_part(part: Growing, choice: Choice, warnings: list[Warning]) -> Part:
+    """Build a part that is no call of the client's, as it stands; what is odd about it goes to the warnings."""
     text = _text(part.pieces, part, choice, warnings)
     match part.kind:
         case "text":

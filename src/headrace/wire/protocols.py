@@ -1,4 +1,4 @@
-"""The protocols that headrace speaks: for each its framing, its decoder and its encoder.
+"""The protocols that headrace speaks: for each its framing, its decoder and its encoder, and what it needs to speak it as a server.
 
 The rule of this file: a protocol is one folder and one row here. The folder's modules load when the protocol is first used, so ten protocols
 cost no more to import than one.
@@ -22,6 +22,7 @@ from headrace.wire.http import EncodedRequest
 from headrace.wire.json_array import ArrayOrBody
 from headrace.wire.lines import LineBody
 from headrace.wire.profile import Profile
+from headrace.wire.server_side import AnswerOptions, Head, ReadRequest, Refuse, StreamOut
 
 Framing: TypeAlias = Literal["events", "array", "lines", "binary"]
 
@@ -63,6 +64,20 @@ class Encode(Protocol):
         ...
 
 
+class MakeStreamOut(Protocol):
+    """Makes the machine that writes one answer."""
+
+    def __call__(self, head: Head, options: AnswerOptions | None = None, *, new_id: Callable[[], str] | None = None) -> StreamOut:
+        """Start an answer.
+
+        Args:
+            head: what is the same in every event.
+            options: what the request asked of the form (`Incoming.options`).
+            new_id: makes the ids of calls that have none.
+        """
+        ...
+
+
 class Wire(msgspec.Struct, frozen=True, kw_only=True):
     """One protocol.
 
@@ -71,6 +86,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
         folder: its room in `headrace.wire`.
         decoder: the class in its `stream_in`, or "" where there is none yet.
         encodes: whether its `request_out` has `encode_request`.
+        serves: whether it is spoken as a server too: `request_in` has `read_request`, `stream_out` has `StreamOut` and `refuse`.
         framing: how its bodies are cut into frames.
         has_named_events: its decoder takes runs of events with names as `NamedBatch`.
     """
@@ -79,6 +95,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     decoder: str = ""
     encodes: bool = False
+    serves: bool = False
     framing: Framing = "events"
     has_named_events: bool = False
 
@@ -100,6 +117,18 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
         """Return its request encoder."""
         return cast("Encode", self._module("request_out").encode_request)
 
+    def read_request(self) -> ReadRequest:
+        """Return its reader of clients' requests."""
+        return cast("ReadRequest", self._module("request_in").read_request)
+
+    def new_stream_out(self) -> MakeStreamOut:
+        """Return the class that writes its answers."""
+        return cast("MakeStreamOut", self._module("stream_out").StreamOut)
+
+    def refuse(self) -> Refuse:
+        """Return its writer of refusals."""
+        return cast("Refuse", self._module("stream_out").refuse)
+
     def _module(self, name: str) -> Any:
         return importlib.import_module(f"headrace.wire.{self.folder}.{name}")
 
@@ -107,7 +136,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
 WIRES: Final = {
     wire.name: wire
     for wire in (
-        Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True),
+        Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True, serves=True),
         Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True, has_named_events=True),
         Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),

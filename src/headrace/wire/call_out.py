@@ -1,0 +1,169 @@
+r"""One tool call on its way to a client: what of its arguments can go out now, and whether what went out is what was meant.
+
+The rule of this file: what goes out is the beginning of one JSON object. Text that is none (a placeholder, a text around the object, what
+follows it) waits until the call has ended and is judged; then it is either no part of the arguments, and was repaired, or the call is
+broken and that is said. Nothing is made up: open brackets stay open.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from headrace._json import JSON, JSONError, dumps_text, loads_lenient, replace_surrogates
+from headrace.messages.identity import Call, object_of
+from headrace.messages.parts import CallKind, ToolCallPart
+
+_TOKENS: Final = re.compile(r'["\\{}\[\]\x00-\x1f]')
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_SPACES: Final = " \t\r\n"
+
+
+class ObjectScan:
+    """Follows one JSON object through text that comes in pieces; each character is read once.
+
+    Attributes:
+        is_whole: the object has ended.
+    """
+
+    __slots__ = ("_depth", "_is_escaped", "_is_in_string", "is_whole")
+
+    def __init__(self) -> None:
+        """Start before the object's first character."""
+        self._depth = 0
+        self._is_in_string = False
+        self._is_escaped = False
+        self.is_whole = False
+
+    def scan(self, piece: str) -> tuple[str, str]:
+        """Return what of a piece belongs to the object, raw control characters in its strings escaped, and what follows it."""
+        out: list[str] = []
+        done = 0
+        skip = 0 if self._is_escaped else -1
+        self._is_escaped = False
+        for match in _TOKENS.finditer(piece):
+            at, token = match.start(), match.group()
+            if at == skip:
+                continue
+            if token < " ":
+                if self._is_in_string:
+                    out += (piece[done:at], _SHORT.get(token) or f"\\u{ord(token):04x}")
+                    done = at + 1
+            elif token == '"':
+                self._is_in_string = not self._is_in_string
+            elif token == "\\":
+                if self._is_in_string:
+                    skip = at + 1
+            elif not self._is_in_string:
+                self._depth += 1 if token in "{[" else -1
+                if self._depth <= 0:
+                    self.is_whole = True
+                    out.append(piece[done : at + 1])
+                    return "".join(out), piece[at + 1 :]
+        self._is_escaped = skip == len(piece)
+        out.append(piece[done:])
+        return "".join(out), ""
+
+
+class CallOut:
+    """One call.
+
+    Attributes:
+        choice, key: where it stands among what came.
+        index: its place among the calls that went out, or -1.
+        id, name: as they went out.
+        kind: what kind of call it is.
+        call: what is known of it.
+        is_started: its beginning went out.
+        is_numbered: the wire that it came from numbers its parts, so its name comes at once.
+        has_ended: nothing more of it is expected: the wire it came from said so, or its object is whole.
+        is_faulty: what went out is not what was meant.
+    """
+
+    __slots__ = (
+        "_has_begun", "_held", "_objects", "_pieces", "_scan", "_sent", "call", "choice", "has_ended", "id", "index", "is_faulty", "is_numbered",
+        "is_started", "key", "kind", "name",
+    )  # fmt: skip
+
+    def __init__(self, choice: int, key: int, call: Call, *, is_numbered: bool) -> None:
+        """Start before anything of it went out."""
+        self.choice = choice
+        self.key = key
+        self.call = call
+        self.is_numbered = is_numbered
+        self.index = -1
+        self.id = ""
+        self.name = ""
+        self.kind: CallKind = "function"
+        self.is_started = self.has_ended = self.is_faulty = False
+        self._pieces = self._objects = 0
+        self._scan = ObjectScan()
+        self._has_begun = False
+        self._held: list[str] = []
+        self._sent: list[str] = []
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether any arguments came."""
+        return not self.call.body.is_empty
+
+    def news(self) -> str:
+        """Return what of the arguments that came since can go out.
+
+        Objects wait for the end on a wire that sends text and has no end of a call: there each may be a later state of the one before.
+        """
+        body = self.call.body
+        out = [self._take(piece) for piece in body.pieces[self._pieces :]]
+        if self.is_numbered or self.call.is_id_optional:
+            out += [self._take(dumps_text(item)) for item in body.objects[self._objects :]]
+        self._pieces, self._objects = len(body.pieces), len(body.objects)
+        text = "".join(out)
+        if text:
+            self._sent.append(text)
+        return text
+
+    def _take(self, piece: str) -> str:
+        if self.call.kind == "custom":
+            return piece
+        if self._scan.is_whole:
+            self._held.append(piece)
+            return ""
+        if not self._has_begun:
+            if not piece.strip(_SPACES) and not self._held:
+                return ""  # nothing yet
+            if self._held == ["{}"]:
+                self._held.clear()  # it was a placeholder
+            if self._held or not piece.lstrip(_SPACES).startswith("{") or piece.strip(_SPACES) == "{}":
+                self._held.append(piece.strip(_SPACES) if not self._held else piece)
+                return ""
+            self._has_begun = True
+        text, rest = self._scan.scan(piece)
+        if rest:
+            self._held.append(rest)
+        self.has_ended = self.has_ended or self._scan.is_whole
+        return text
+
+    def finish(self, part: ToolCallPart) -> str:
+        """The call has ended as this part: return what has to go out still, and learn whether what went out is what was meant.
+
+        Of a call that was cut off nothing that is no beginning of its arguments goes out.
+        """
+        self.is_faulty = not part.runnable
+        sent = "".join(self._sent)
+        if part.kind == "custom":
+            return part.arguments[len(sent) :] if part.arguments.startswith(sent) else ""
+        if part.parsed is None:
+            held = "".join(self._held)
+            return held if not sent and held.startswith("{") else ""
+        if not sent:
+            is_plain = object_of(part.arguments) == part.parsed
+            return part.arguments if is_plain else dumps_text(part.parsed)
+        self.is_faulty = self.is_faulty or _object(sent) != part.parsed
+        return ""
+
+
+def _object(text: str) -> JSON:
+    try:
+        return replace_surrogates(loads_lenient(text)[0])
+    except JSONError:
+        return None
