@@ -197,12 +197,13 @@ async def test_complaint_09_long_arguments_are_seen_while_they_come():
     assert json.loads(of(made, events.ToolCallEnded)[0].arguments) == {"text": "x" * 5_000}
 
 
-async def test_complaint_10_two_finish_chunks_do_not_call_twice():
+@pytest.mark.parametrize("again", [{}, {"tool_calls": [fragment(0, "A", "note", '{"a":1}')]}], ids=["empty", "with the call again"])
+async def test_complaint_10_two_finish_chunks_do_not_call_twice(again):
     """hass_local_openai_llm #92: OpenRouter sends the reason, then usage with the reason again."""
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     answer = body(
         [chunk({"tool_calls": [fragment(0, "A", "note", '{"a":1}')]})],
-        [chunk(finish="tool_calls"), chunk(finish="tool_calls", usage=usage), DONE],
+        [chunk(finish="tool_calls"), chunk(again, "tool_calls", usage=usage), DONE],
     )
     seen, result, made, _ = await through(answer)
     assert seen == [{"a": 1}]
@@ -228,12 +229,38 @@ async def test_complaint_11_calls_run_whatever_the_finish_reason_says(finish):
     assert message.finish_reason_raw == ("tool_calls" if finish == "with the call" else finish)
 
 
-@pytest.mark.parametrize("what", ["text", "arguments"])
+def sse(*forms):
+    """Events of a wire that names each by its type."""
+    return b"".join(f"event: {form['type']}\ndata: {json.dumps(form)}\n\n".encode() for form in forms)
+
+
+ANTHROPIC = [
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "A", "name": "note", "input": {}}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"a":1}'}},
+    {"type": "content_block_stop", "index": 0},
+]
+CUT = {
+    "text": ("openai-chat", body(text_stream("half an ")[:2])),
+    "whole arguments": ("openai-chat", body(call_stream("note", '{"a":1}')[:2])),
+    "whole arguments of Anthropic": ("anthropic-messages", sse(*ANTHROPIC)),
+    "a whole call of Ollama": (
+        "ollama",
+        json.dumps(
+            {"model": "m", "message": {"role": "assistant", "tool_calls": [{"function": {"name": "note", "arguments": {"a": 1}}}]}}
+        ).encode()
+        + b"\n",
+    ),
+    "a text of Gemini": ("gemini", b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"half an "}]}}]}\r\n\r\n'),
+}
+
+
+@pytest.mark.parametrize("what", CUT)
 async def test_complaint_12_a_stream_that_just_closes_is_an_error_and_no_answer(what):
     """oh-my-pi #9609, openclaw #127338: the half is taken for the whole."""
-    cut = body(text_stream("half an ")[:2]) if what == "text" else body(call_stream("note", '{"a":1}')[:2])
+    protocol, cut = CUT[what]
     note, seen = noting()
-    error, made = await fail(Agent(ScriptedModel(cut), tools=[note]), StreamTruncatedError)
+    error, made = await fail(Agent(ScriptedModel(cut, protocol=protocol), tools=[note]), StreamTruncatedError)
     assert seen == []
     assert made[-1].generate_reason == "error"
     assert error.result.messages[1].generate_reason == "error"
