@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import agent_worlds
 from agent_laws import check_end, check_runs
 from agent_machine import AgentMachine
-from agent_world_strategies import worlds
+from agent_world_strategies import ASKED_AGAIN, TEXTS, worlds
 from agent_worlds import NOW, Ground, Left, Line, Said, World, play
 from headrace.agent.agent import Agent
 from headrace.agent.fold import Folder
@@ -33,7 +33,7 @@ LAW = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink
 
 
 @LAW
-@given(worlds())
+@given(worlds(texts=(*TEXTS, ASKED_AGAIN), ids=("", "", "c0", "same")))
 async def test_whatever_is_said_done_and_answered_the_history_is_legal_and_its_events_tell_it(world):
     ground = Ground()
     _, made, result = await play(world, ground=ground)
@@ -61,6 +61,7 @@ async def gone_on(world: World, *deaths: int) -> Any:
             ended, _, result = await play(world, ground=ground, dies_at=at, mark=f"p{n}-", state=state, skip=skip, made=made)
         except Left as left:
             state, skip = left.state, left.skip
+            ground.tries.clear()
             known += made[: left.seq - len(known)]
             continue
         known += made

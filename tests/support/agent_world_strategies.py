@@ -8,39 +8,22 @@ from hypothesis import strategies as st
 from agent_worlds import NAMES, Line, Said, World
 
 ARGUMENTS = st.integers(0, 8).map(lambda n: f'{{"n": {n}}}') | st.sampled_from(["{}", '{"n"', "[1]", "", '{"n": "x"}'])
-CALLS = st.one_of(
-    st.builds(Said, st.just("call"), ARGUMENTS, st.sampled_from(NAMES)),
-    st.builds(Said, st.just("call"), st.sampled_from(['{"task": "1"}', '{"task": "3"}']), st.just("sub")),
-)
-TEXTS = st.sampled_from(["some words", " ", "swap it", "stop it", "more of it", '{"n": 1}', '{"n": "x"}'])
-PARTS = st.one_of(
-    CALLS,
-    CALLS,
-    st.builds(Said, st.just("text"), TEXTS),
-    st.builds(Said, st.just("reasoning"), st.sampled_from(["", "thinking"])),
-    st.builds(Said, st.just("refusal"), st.just("no")),
-    st.builds(Said, st.just("call"), st.sampled_from(['{"n": 1}', "{}"]), st.just("answer")),
-)
+TEXTS = ("some words", " ", "swap it", "stop it", "more of it", '{"n": 1}', '{"n": "x"}')
+ASKED_AGAIN = "say it again"
+"""A text for which hooks have the model asked again."""
 
 
-def with_ids(parts: list[Said]) -> tuple[Said, ...]:
-    """Give calls ids that are their own in one answer, and the same again in the next."""
-    return tuple(msgspec.structs.replace(part, id=f"c{n}") if part.kind == "call" else part for n, part in enumerate(parts))
+def worlds(*, names=NAMES, texts=TEXTS, ids=("",), **fixed):
+    """Random worlds.
 
-
-def lines(calls=CALLS):
-    return st.builds(
-        Line,
-        st.lists(PARTS, max_size=5).map(with_ids),
-        st.sampled_from([None, None, None, "stop", "length", "content_filter", "pause", "error"]),
-        st.sampled_from([None, None, None, None, 0, 1, 3, 8]),
-        st.sampled_from([3, 100]),
-    )
-
-
-def worlds(**fixed):
+    Args:
+        names: of the tools that are called.
+        texts: what is said.
+        ids: of calls; the empty one stands for one that no other call of the answer has.
+        fixed: what is the same in all of them.
+    """
     fields = {
-        "lines": st.lists(lines(), min_size=1, max_size=4).map(tuple),
+        "lines": st.lists(lines(parts(names, texts, ids)), min_size=1, max_size=4).map(tuple),
         "in_part": st.booleans(),
         "max_rounds": st.sampled_from([None, 1, 2, 3]),
         "max_parallel_tools": st.integers(1, 3),
@@ -54,3 +37,33 @@ def worlds(**fixed):
         "has_hooks": st.booleans(),
     }
     return st.builds(World, **fields | {name: st.just(value) for name, value in fixed.items()})
+
+
+def parts(names, texts, ids):
+    calls = st.one_of(
+        st.builds(Said, st.just("call"), ARGUMENTS, st.sampled_from(names), st.sampled_from(ids)),
+        st.builds(Said, st.just("call"), st.sampled_from(['{"task": "1"}', '{"task": "3"}']), st.just("sub")),
+    )
+    return st.one_of(
+        calls,
+        calls,
+        st.builds(Said, st.just("text"), st.sampled_from(texts)),
+        st.builds(Said, st.just("reasoning"), st.sampled_from(["", "thinking"])),
+        st.builds(Said, st.just("refusal"), st.just("no")),
+        st.builds(Said, st.just("call"), st.sampled_from(['{"n": 1}', "{}"]), st.just("answer")),
+    )
+
+
+def lines(said):
+    return st.builds(
+        Line,
+        st.lists(said, max_size=5).map(with_ids),
+        st.sampled_from([None, None, None, "stop", "length", "content_filter", "pause", "error"]),
+        st.sampled_from([None, None, None, None, 0, 1, 3, 8]),
+        st.sampled_from([3, 100]),
+    )
+
+
+def with_ids(said: list[Said]) -> tuple[Said, ...]:
+    """Give calls ids that are their own in one answer, and the same again in the next."""
+    return tuple(msgspec.structs.replace(part, id=part.id or f"c{n}") if part.kind == "call" else part for n, part in enumerate(said))
