@@ -1,121 +1,73 @@
-"""A chat's state and its commands."""
+"""A chat's state."""
 
 from __future__ import annotations
 
-import json
-import stat
-import sys
-
 import pytest
 
-from headrace.agent.session import Session
-from headrace.cli.commands import obey
+from headrace.agent.agent import Agent
+from headrace.agent.permission.rules import Rule
 from headrace.cli.conversation import Conversation
-from headrace.cli.segments import plain
 from headrace.cli.setup import Choices
-from headrace.errors import SchemaVersionError, UsageError
-from headrace.messages.message import AssistantMessage, UserMessage
+from headrace.errors import UsageError
+from headrace.messages.message import AssistantMessage
+from headrace.messages.parts import ToolCallPart
+from headrace.messages.usage import Usage
+from headrace.models.scripted import ScriptedModel
+from headrace.tools.tool import tool
 
 
 @pytest.fixture
-async def conversation(monkeypatch):
-    monkeypatch.setenv("DEEPSEEK_API_KEY", "k-deepseek")
-    monkeypatch.setenv("MY_KEY", "k-mine")
-    made = Conversation(Choices(model="openai-chat:m", base_url="http://127.0.0.1:1/v1", api_key_env="MY_KEY", tools=("time",)))
+async def conversation():
+    made = Conversation(Choices(model="openai-chat:m", base_url="http://127.0.0.1:1/v1", tools=("time",), rules=(("deny", "shell"),)))
     yield made
     await made.aclose()
 
 
-async def say(conversation, entry):
-    return plain(await obey(conversation, entry))
+@tool(needs_approval=True)
+def delete(path: str) -> str:
+    """Delete."""
+    return path
 
 
-async def test_help_lists_every_command(conversation):
-    said = await say(conversation, "/help")
-    for name in ("/help", "/model [ID]", "/system [TEXT]", "/tools", "/clear", "/save FILE", "/load FILE", "/exit"):
-        assert f"{name} " in said
+async def test_the_options_give_the_permissions_to_begin_with(conversation):
+    assert [str(rule) for rule in conversation.permissions.rules] == ["deny shell"]
 
 
-async def test_model_shows_and_changes_the_model_and_keeps_what_was_said(conversation):
-    session = conversation.session
-    assert await say(conversation, "/model") == "model: openai-chat:m\n"
-    assert await say(conversation, "/model openai-chat:n") == "model: openai-chat:n\n"
-    assert conversation.agent.model.id == "openai-chat:n"
-    assert conversation.choices.base_url == "http://127.0.0.1:1/v1"
-    assert conversation.session is session
+async def test_rules_that_were_chosen_in_a_run_stay_for_the_conversation(conversation):
+    call = AssistantMessage([ToolCallPart(id="c", name="delete", arguments={"path": "a"})], usage=Usage(input_tokens=1))
+    agent = Agent(ScriptedModel(call, AssistantMessage(["done"], usage=Usage(input_tokens=2))), tools=[delete])
+    paused = await agent.run("?", permissions=conversation.permissions)
+    result = await agent.resume(paused.state, [paused.pending[0].approve(rules=(Rule("allow", "delete"),))])
+    conversation.note(result)
+    assert [str(rule) for rule in conversation.permissions.rules] == ["deny shell", "allow delete"]
+    assert (conversation.last.rounds, conversation.spent.usage.input_tokens) == (2, 3)
 
 
-async def test_another_provider_gets_neither_the_address_nor_the_key_of_the_first(conversation):
-    await say(conversation, "/model deepseek:deepseek-chat")
-    endpoint = conversation.agent.model._endpoint
-    assert endpoint.base_url == "https://api.deepseek.com"
-    assert endpoint.api_key.reveal() == "k-deepseek"
+async def test_another_model_keeps_what_was_allowed_and_switched(conversation):
+    conversation.set_mode("explore")
+    await conversation.change(model="openai-chat:n")
+    assert conversation.permissions.mode == "explore"
 
 
-async def test_a_model_that_does_not_do_changes_nothing(conversation):
-    agent = conversation.agent
-    with pytest.raises(UsageError, match="nobody"):
-        await obey(conversation, "/model nobody:m")
-    assert conversation.agent is agent
-    assert conversation.choices.model == "openai-chat:m"
+async def test_a_tool_is_found_by_its_name(conversation):
+    assert conversation.tool_of("city_time").name == "city_time"
+    assert conversation.tool_of("nothing") is None
 
 
-async def test_system_shows_and_changes_the_instructions_and_keeps_the_model(conversation):
-    model = conversation.agent.model
-    assert await say(conversation, "/system") == "instructions: none\n"
-    assert await say(conversation, "/system Be brief, please.") == "instructions: Be brief, please.\n"
-    assert conversation.agent.model is model
-    assert conversation.agent.tools.names == ("city_time",)
+async def test_sources_of_tools_are_opened_once_and_closed():
+    talk = Conversation(Choices(model="ollama:m", mcp=("headrace-no-such-program",)))
+    assert talk.problems == []
+    await talk.open()
+    agent = talk.agent
+    (source,) = agent.sources
+    await talk.change(system="Be brief.")
+    assert talk.agent is not agent
+    assert talk.agent.sources == (source,)
+    assert "headrace-no-such-program" in talk.problems[0]
+    await talk.aclose()
 
 
-async def test_tools_lists_names_and_what_they_do(conversation):
-    assert await say(conversation, "/tools") == "city_time  Tell the current local time in a city.\n"
-
-
-async def test_clear_begins_anew(conversation):
-    conversation.session = Session(messages=[UserMessage("hi")])
-    assert await say(conversation, "/clear") == "a new conversation\n"
-    assert conversation.session.messages == ()
-
-
-async def test_what_was_said_can_be_saved_and_loaded(conversation, tmp_path):
-    messages = (UserMessage("hi"), AssistantMessage(["hello"]))
-    conversation.session = Session(messages=messages)
-    path = tmp_path / "my talk.json"
-    assert await say(conversation, f"/save '{path}'") == f"2 messages saved in {path}\n"
-    assert json.loads(path.read_bytes())["schema_version"] >= 1
-    if sys.platform != "win32":
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    conversation.session = Session()
-    assert await say(conversation, f"/load '{path}'") == f"2 messages loaded from {path}\n"
-    assert conversation.session.messages == messages
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ("/nope", "there is no /nope"),
-        ("/save", "one file"),
-        ("/save a b", "one file"),
-        ("/load nowhere.json", "No such file"),
-        ("/save nowhere/talk.json", "No such file"),
-    ],
-)
-async def test_wrong_use_is_said(conversation, tmp_path, monkeypatch, entry, words):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(("choices", "words"), [({"mode": "loud"}, "no mode 'loud'"), ({"mcp": ("",)}, "--mcp is empty")])
+def test_a_choice_that_does_not_do_is_wrong_use(choices, words):
     with pytest.raises(UsageError, match=words):
-        await obey(conversation, entry)
-
-
-async def test_a_file_that_is_no_conversation_changes_nothing(conversation, tmp_path):
-    (tmp_path / "a.json").write_text("{}")
-    session = conversation.session
-    with pytest.raises((UsageError, SchemaVersionError)):
-        await obey(conversation, f"/load {tmp_path}/a.json")
-    assert conversation.session is session
-
-
-@pytest.mark.parametrize("entry", ["/exit", "/quit", " /exit "])
-async def test_exit_ends_it(conversation, entry):
-    assert await say(conversation, entry) == ""
-    assert conversation.is_over
+        Conversation(Choices(model="ollama:m", **choices))

@@ -20,6 +20,7 @@ from headrace.tools.tool import Tool
 
 ALL: Final = "all"
 _ERROR_MARK: Final = "!"
+_FITS: Final = {"approve": ("approval", "in_doubt"), "reject": ("approval", "external", "in_doubt"), "answer": ("external", "in_doubt")}
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -59,6 +60,8 @@ def replies_of(answers: Answers, pending: Sequence[Pending], *, tool_of: Callabl
             for question in _meant(option, key.strip(), pending):
                 if question.call_key in replies:
                     raise UsageError(f"--{option} {key}: {question.call.name} was answered already", argument=option)
+                if question.kind not in _FITS[option]:
+                    raise UsageError(f"--{option} {key}: {waiting_words(question)}: give {how_to_answer((question,))}", argument=option)
                 try:
                     (replies[question.call_key],) = checked_replies(made(question, value), [question], tool_of=tool_of)
                 except (UsageError, StateError) as error:
@@ -108,8 +111,7 @@ def _answered(question: Pending, value: str) -> Reply:
 
 def _meant(option: str, key: str, pending: Sequence[Pending]) -> list[Pending]:
     if key == ALL and option != "answer":
-        # An external call takes no yes; `all` means those that do.
-        return [question for question in pending if option != "approve" or question.kind != "external"]
+        return [question for question in pending if question.kind in _FITS[option]]
     by_number = {str(n): question for n, question in enumerate(pending, 1)}
     question = next((one for one in pending if one.call_key == key), by_number.get(key))
     if question is None:

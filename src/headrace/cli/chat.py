@@ -62,6 +62,7 @@ class Chat:
         self.reader = reader
         self._screen = screen
         self._steering = Steering(reader, screen)
+        self._told: set[str] = set()
 
     async def talk(self) -> int:
         """Take entries until the end; returns the exit status."""
@@ -130,7 +131,7 @@ class Chat:
 
     async def _answer(self, question: str) -> int:
         """Have a question answered, and ask the person on the way about what waits."""
-        conversation, renderer = self.conversation, Renderer(shows_waiting=False)
+        conversation, renderer = self.conversation, Renderer(shows_waiting=False, told=self._told)
         agent, session = conversation.agent, conversation.session
         asker = Asker(self.reader, self._screen, tool_of=conversation.tool_of, name_of=renderer.name_of)
         run = agent.stream(question, session=session, permissions=conversation.permissions)

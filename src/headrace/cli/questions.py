@@ -19,7 +19,7 @@ from headrace.errors import UsageError
 Typed: TypeAlias = Reply | Literal["edit"]
 """What was typed: an answer, or the wish to edit the arguments first."""
 
-_ENTRY: Final = re.compile(r"([A-Za-z]+)\s*(\d*)(?:$|[\s:,]+)(.*)", re.DOTALL)
+_ENTRY: Final = re.compile(r"([A-Za-z]+)[\s:,]*(.*)", re.DOTALL)
 _WORDS: Final = {"yes": "y", "no": "n", "always": "a", "edit": "e", "run": "r", "result": "v", "value": "v", "give": "g"}
 _ERROR_MARK: Final = "!"
 
@@ -76,15 +76,15 @@ def read_entry(pending: Pending, entry: str) -> Typed:
     if pending.kind == "external":
         return _value(pending, text)
     found = _ENTRY.fullmatch(text)
-    word, number, rest = (found[1].lower(), found[2], found[3].strip()) if found else ("", "", "")
+    word, rest = (found[1].lower(), found[2]) if found else ("", "")
     letter = _WORDS.get(word, word)
     match (pending.kind, letter):
-        case ("approval", "y") if not rest and not number:
+        case ("approval", "y") if not rest:
             return pending.approve()
         case ("approval", "n"):
-            return pending.deny(f"{number} {rest}".strip().removeprefix("because ").lstrip())
-        case ("approval", "a") if pending.suggestions and not rest:
-            return pending.approve(rules=(pending.suggestions[_choice(number, len(pending.suggestions))],))
+            return pending.deny(rest.removeprefix("because ").lstrip())
+        case ("approval", "a") if pending.suggestions and (not rest or rest.isdecimal()):
+            return pending.approve(rules=(pending.suggestions[_choice(rest, len(pending.suggestions))],))
         case ("approval", "e") if pending.call.parsed is not None and not rest:
             return "edit"
         case ("in_doubt", "r") if rest in ("", "again"):
@@ -140,6 +140,6 @@ def _value(pending: Pending, text: str) -> Reply:
 def _choice(number: str, count: int) -> int:
     if not number and count == 1:
         return 0
-    if not number or not 1 <= int(number) <= count:
+    if not number or len(number) > 4 or not 1 <= int(number) <= count:
         raise UsageError(f"which of them? a1{'' if count == 1 else f' to a{count}'}", argument="answer")
     return int(number) - 1

@@ -25,6 +25,7 @@ from headrace.agent.events import (
     ToolEnded,
     ToolOutput,
     ToolProgress,
+    ToolsChanged,
 )
 from headrace.cli.run_wording import CALL, NOTE, RESULT, Progress, end_words, note_of, waiting_words
 from headrace.cli.segments import Segment, Style, shortened
@@ -42,16 +43,18 @@ class Renderer:
     The text of a block is shown as it comes, without the newlines that begin it.
     """
 
-    def __init__(self, *, shows_reasoning: bool = True, shows_waiting: bool = True) -> None:
+    def __init__(self, *, shows_reasoning: bool = True, shows_waiting: bool = True, told: set[str] | None = None) -> None:
         """Start before the first event.
 
         Args:
             shows_reasoning: whether the model's thinking is shown.
             shows_waiting: whether questions and answers are; not where a person is asked them anyway.
+            told: what was said of tools that changed, in runs before this one as well; it is said once.
         """
         self._shows_reasoning = shows_reasoning
         self._shows_waiting = shows_waiting
         self._progress = Progress()
+        self._told = set() if told is None else told
         self._open: _Block | None = None
         self._is_line_open = False
         self._has_shown = False
@@ -105,13 +108,18 @@ class Renderer:
                 return self._break()
             case RunEnded():
                 return self._line([Segment(f"{NOTE}{end_words(event)}", "note")])
+            case ToolsChanged():
+                note = note_of(event)
+                is_new = note not in self._told
+                self._told.add(note)
+                return self._line([Segment(NOTE + note, "note")]) if is_new else []
             case _:
                 note = note_of(event)
                 return self._line([Segment(NOTE + note, "note")]) if note else []
 
     def end(self) -> list[Segment]:
         """Close a line that is still open, so that others may write; what goes on after it says again what it is."""
-        self._open = None
+        self._open, self._has_shown = None, False
         return self._break()
 
     def name_of(self, call_key: str) -> str:

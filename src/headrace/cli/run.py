@@ -114,8 +114,9 @@ async def _kept(run: Run, show: Callable[[Event], None], kept: StateFile) -> Run
     """Watch a run and keep its state as it goes on."""
 
     def show_and_keep(event: Event) -> None:
-        if kept.wants(event):
-            kept.write(run.state)
+        # The events of a failure come when the run has ended; what can be gone on with is the state before it.
+        if kept.wants(event) and (state := run.state)["open"] is not None:
+            kept.write(state)
         show(event)
 
     try:

@@ -34,6 +34,8 @@ def _lines(event: Event) -> list[str]:
             return [_short(f"{RESULT}{result.name} {state}{result_text(result)}")]
         case RoundEnded(message=message) if message is not None and message.text.strip():
             return [_short(message.text)]
+        case RunEnded(generate_reason="awaiting_approval" | "awaiting_external"):
+            return []  # the outer run says what waits
         case RunEnded():
             return [_short(NOTE + end_words(event))]
         case _:
