@@ -297,6 +297,16 @@ async def test_a_forced_answer_recovers_as_well():
     assert model.requests[-1].tool_choice == "none"
 
 
+async def test_a_summary_that_uses_up_a_limit_makes_the_answer_the_last():
+    spent = AssistantMessage("A summary.", usage=Usage(input_tokens=900, output_tokens=100))
+    for answers, policy in (((spent, "Done."), SMALL), ((TOO_LONG, spent, "Done."), None)):
+        model = ScriptedModel(*answers)
+        result, made = await run(Agent(model, tools=[look], limits={"tokens": 1_000}, context=policy), history=LONG_AGO)
+        assert (result.generate_reason, result.message.text) == ("limit", "Done.")
+        assert model.requests[-1].tool_choice == "none"
+        assert [event.which for event in of(made, events.LimitReached)] == ["tokens"]
+
+
 async def test_a_run_is_interrupted_while_the_summary_of_a_recovery_is_asked_for():
     never, asked = asyncio.Event(), asyncio.Event()
 

@@ -40,10 +40,6 @@ class Asking:
         # The summary may have used up what was left of a limit.
         return await self.call_again(is_forced=is_forced or run.ledger.loop.spent is not None)
 
-    async def shorter_call(self, *, is_forced: bool) -> ModelCall | Stop | None:
-        """Return the call of this round once more, shorter, since the provider says that it is too long; None if it cannot be."""
-        return await self.call_again(is_forced=is_forced) if await self.compact(is_recovery=True) else None
-
     async def call_again(self, *, is_forced: bool) -> ModelCall | Stop:
         """Return the call of this round once more, as hooks leave it.
 

@@ -287,15 +287,13 @@ class Engine:
         if stop is not None:
             await self._stop(stop)
 
-    async def _ask_again(self) -> None:
+    async def _ask_again(self, *, is_shorter: bool = False) -> None:
         """The answer is void: ask for another one, which must be the last if a limit is reached by now."""
-        assert self._call is not None
-        call: ModelCall | Stop = self._call
+        call = None if is_shorter else self._call
         if not self._is_forced and self._ledger.loop.spent is not None:
-            self._is_forced = True
+            self._is_forced, call = True, None
             self._ledger.reach_limit()
-            call = await self._asking.call_again(is_forced=True)
-        await self._go_on_with(call)
+        await self._go_on_with(await self._asking.call_again(is_forced=self._is_forced) if call is None else call)
 
     async def _go_on_with(self, call: ModelCall | Stop) -> None:
         if isinstance(call, Stop):
@@ -308,10 +306,10 @@ class Engine:
         """The provider says that the context is too long: make it shorter, once, and ask again."""
         await self._let_go()
         self._has_recovered = True
-        call = await self._asking.shorter_call(is_forced=self._is_forced)
-        if call is not None:
-            await self._go_on_with(call)
-        return call is not None
+        if not await self._asking.compact(is_recovery=True):
+            return False
+        await self._ask_again(is_shorter=True)
+        return True
 
     # ------------------------------------------------------------------------------------------ the tools
 
