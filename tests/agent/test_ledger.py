@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from headrace.agent import events
 from headrace.agent.fold import fold
-from headrace.agent.ledger import Ledger, steering
+from headrace.agent.given import steering
+from headrace.agent.ledger import Ledger
 from headrace.agent.steps import Finish, Rules, RunTools
 from headrace.errors import ConnectionLostError
 from headrace.messages.deltas import Ended, FinishDelta, TextDelta, ToolCallFragment, UsageDelta
