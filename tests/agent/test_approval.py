@@ -10,6 +10,7 @@ import pytest
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Answer, Approve, Deny, Pending, digest_of
 from headrace.agent.claims import MemoryClaims
+from headrace.agent.hooks import Hooks
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.permission.rules import Rule
 from headrace.errors import StateError, UsageError
@@ -353,3 +354,30 @@ async def test_a_run_that_waits_takes_no_words_and_no_second_end():
         with pytest.raises(StateError, match="waits for answers"):
             run.steer("more")
     assert run.result.generate_reason == "awaiting_approval"
+
+
+class Counting(Hooks):
+    """Makes another call of it each time that it is asked."""
+
+    def __init__(self, *, steps=1):
+        self.n, self.steps = 0, steps
+
+    async def before_tool_call(self, here, call):
+        self.n += self.steps
+        return {"what": f"n{self.n}"}
+
+
+async def test_a_person_says_yes_to_what_a_hook_makes_of_a_call_as_it_was_shown():
+    ran = Ran()
+    agent = watched_agent(calls(call("a", what="x")), "ok", tools=[ran.act(needs_approval=True)], hooks=[Counting(steps=0)])
+    watched = await Watched.start(agent)
+    assert watched.pending["a"].call.parsed == {"what": "n0"}
+    await watched.resume(watched.pending["a"].approve())
+    assert ran.done == ["n0"]
+    ran.done.clear()
+    agent = watched_agent(calls(call("a", what="x")), "ok", tools=[ran.act(needs_approval=True)], hooks=[Counting()])
+    watched = await Watched.start(agent)
+    assert watched.pending["a"].call.parsed == {"what": "n1"}
+    await watched.resume(Approve(watched.pending["a"].call_key))
+    assert watched.pending["a"].call.parsed == {"what": "n2"}  # another call than the one that was shown
+    assert ran.done == []

@@ -143,6 +143,17 @@ def test_a_hook_can_have_a_person_asked_and_no_rule_clears_that():
     assert "denied by rule" in text_of(gate(hook=Ask("look"), permissions=Permissions().with_rules("deny act")))
 
 
+def test_a_yes_is_to_what_was_shown_and_not_to_what_a_hook_makes_of_the_call_later():
+    waits = gate(hook={"what": "y"}, needs_approval=True)
+    assert waits.pending.call.parsed == {"what": "y"}
+    yes = waits.pending.approve()
+    assert gate(yes, hook={"what": "y"}, needs_approval=True) == Go(PLANNED, {"what": "y"})
+    again = gate(yes, hook={"what": "z"}, needs_approval=True)
+    assert again.pending.call.parsed == {"what": "z"}
+    assert again.pending.digest != waits.pending.digest
+    assert gate(yes, again.pending.approve(), hook={"what": "z"}, needs_approval=True) == Go(PLANNED, {"what": "z"})
+
+
 def test_what_was_answered_counts_even_if_a_hook_would_veto_it_now():
     answer = Answer(KEY, 1)
     assert gate(answer, hook=Veto("late"), external=True) == Answered(PLANNED, answer)

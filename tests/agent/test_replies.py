@@ -26,10 +26,10 @@ def check(given, *pending, **options):
 
 
 def test_answers_come_back_in_the_order_in_which_they_were_given():
-    given = [Deny("m/1"), Approve("m/0", digest="d")]
+    given = [Deny("m/1", digest="d"), Approve("m/0", digest="d")]
     assert check(given, question(), question("m/1")) == tuple(given)
     assert check(iter(given), question(), question("m/1")) == tuple(given)
-    assert check(Deny("m/0")) == (Deny("m/0"),)
+    assert check(Deny("m/0", digest="d")) == (Deny("m/0", digest="d"),)
     assert check([]) == ()
 
 
@@ -43,13 +43,20 @@ def test_answers_come_back_in_the_order_in_which_they_were_given():
 )
 def test_each_question_takes_the_answers_of_its_kind(kind, fits, does_not):
     for reply in fits:
-        value = Answer("m/0", ["x"]) if reply is Answer else reply("m/0")
+        value = Answer("m/0", ["x"], digest="d") if reply is Answer else reply("m/0", digest="d")
         assert check([value], question(kind=kind)) == (value,)
     for reply in does_not:
         with pytest.raises(StateError, match=f"answers\\[0\\] is an? {reply.__name__}"):
             check([reply("m/0")], question(kind=kind))
     if kind == "in_doubt":
         assert check([Answer("m/0", ["x"])], question(kind=kind))
+
+
+def test_an_answer_without_a_digest_is_bound_to_the_question_that_it_fits():
+    assert check([Approve("m/0"), Deny("m/1")], question(digest="x"), question("m/1", digest="y")) == (
+        Approve("m/0", digest="x"),
+        Deny("m/1", digest="y"),
+    )
 
 
 def test_a_value_is_checked_unless_it_is_an_error_or_goes_to_the_tool_or_inside():

@@ -98,7 +98,7 @@ def decide(
         return given.settled(planned, has_started=started_after is not None)
     # A yes from before it was started is used up: it may have had its effect by then.
     if started_after is not None and not tool.options.idempotent and not any(isinstance(r, Approve) for r in replies[started_after:]):
-        return waits("in_doubt", Verdict("ask", _MAY_HAVE_RUN))
+        return waits("in_doubt", Verdict("ask", _MAY_HAVE_RUN), _with_arguments(planned.call, given.arguments))
     match hook:
         case ToolResultPart():
             return Refused(planned, hook)
@@ -114,15 +114,16 @@ def decide(
     arguments = hook.arguments if isinstance(hook, Ask) else hook
     if given.arguments is not None:
         arguments = given.arguments
-    verdict = judge(permissions, tool, _with_arguments(planned.call, arguments))
+    shown = _with_arguments(planned.call, arguments)
+    verdict = judge(permissions, tool, shown)
     if isinstance(hook, Ask) and verdict.behavior != "deny":
         verdict = Verdict("ask", hook.reason, (), is_final=True)
     if verdict.behavior == "deny":
         return Refused(planned, error_result(planned.call, f"Not allowed: {verdict.reason}", state="denied", denied_by="rule"))
-    if verdict.behavior == "ask" and given.approve is None:
-        return waits("approval", verdict, _with_arguments(planned.call, arguments))
+    if verdict.behavior == "ask" and not given.has_approved(shown, planned.call, call_key, run_id):
+        return waits("approval", verdict, shown)
     if tool.options.external:
-        return waits("external", Verdict("ask"), _with_arguments(planned.call, arguments))
+        return waits("external", Verdict("ask"), shown)
     return Go(planned, arguments)
 
 
@@ -131,18 +132,27 @@ class _Given:
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         self.approve: Approve | None = None
+        self._turn = 0
         self.arguments: Mapping[str, Any] | None = None
         self.deny: Deny | None = None
         self.answer: Answer | None = None
-        for reply in replies:
+        for turn, reply in enumerate(replies):
             match reply:
                 case Approve():
-                    self.approve = reply
+                    self.approve, self._turn = reply, turn
                     self.arguments = self.arguments if reply.arguments is None else reply.arguments
                 case Deny():
                     self.deny = reply
                 case Answer():
                     self.answer = reply
+
+    def has_approved(self, shown: ToolCallPart, call: ToolCallPart, call_key: str, run_id: str) -> bool:
+        """Whether somebody has said yes to this: if a hook makes another call of it than was shown, nobody has."""
+        approve = self.approve
+        if approve is None or approve.arguments is not None or approve.digest is None:
+            return approve is not None
+        asked: tuple[tuple[PendingKind, ToolCallPart], ...] = (("approval", shown), ("in_doubt", _with_arguments(call, self.arguments)))
+        return approve.digest in {digest_of(call_key, one, kind=kind, run_id=run_id, turn=self._turn) for kind, one in asked}
 
     @property
     def is_settled(self) -> bool:

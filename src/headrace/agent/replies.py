@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
+import msgspec
+
 from headrace.agent.approval import Answer, Approve, Deny, Pending, PendingKind, Reply
 from headrace.errors import StateError, UsageError
 from headrace.tools.checks import check_answer, check_arguments
@@ -59,7 +61,8 @@ def checked_replies(
             raise StateError(_why_not(place, reply.call_key, pending, before), argument=place)
         is_checked_here = not question.path and question.call_key not in suspended
         _check(place, reply, question, tool_of(question.call.name) if is_checked_here else None)
-        replies.append(reply)
+        # From here on it is bound to what was shown, whether the giver said so or not.
+        replies.append(msgspec.structs.replace(reply, digest=question.digest))
     return tuple(replies)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from headrace._json import freeze
 from headrace.agent.elapsed import Elapsed
 from headrace.agent.events import Event
 from headrace.agent.hooked import Hooked
@@ -257,7 +258,7 @@ class Standing:
             permissions=self.permissions,
             elapsed_s=self._elapsed.s,
             steers=tuple(self.steers),
-            more=self.sending.state | self.offering.state,
+            more=freeze(self.sending.state | self.offering.state),
         )
 
     async def keep(self) -> None:
