@@ -58,9 +58,15 @@ async def test_a_timeout_around_a_run_raises_wherever_the_run_stands(where):
     held = Scripted("text", gates={0: asyncio.Event()}) if where == "model" else asks(call("a", "hang", "{}"))
     agent = Agent(ScriptedModel(held, "next"), tools=[hang])
     made = []
+
+    def on_event(event):
+        made.append(event)
+        if event.type == ("round_started" if where == "model" else "tool_started"):
+            limit.reschedule(asyncio.get_running_loop().time())
+
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.02):
-            await agent.run("go", session="s", on_event=made.append)
+        async with asyncio.timeout(None) as limit:
+            await agent.run("go", session="s", on_event=on_event)
     assert made[-1].generate_reason == "interrupted"
     assert fold(made) == agent.sessions.get("s").messages
     assert asyncio.current_task().cancelling() == 0

@@ -278,12 +278,17 @@ async def test_no_content_at_all_gets_one_reminder_and_another_round(empty):
 
 async def test_timeout_around_the_call_is_raised_and_what_came_is_kept():
     """Python: swallowed; the caller gets an "interrupted" message and does not learn that the time was up."""
-    gate = asyncio.Event()
-    agent = Agent(ScriptedModel(Scripted("half a sentence", slice_chars=4, gates={2: gate})))
+    agent = Agent(ScriptedModel(Scripted("half a sentence", slice_chars=4, gates={2: asyncio.Event()})))
     made = []
+
+    def on_event(event):
+        made.append(event)
+        if isinstance(event, events.TextDelta) and event.text == " a s":
+            limit.reschedule(asyncio.get_running_loop().time())  # the time is up now, while the model is silent
+
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.02):
-            await agent.run("go", session="s", on_event=made.append)
+        async with asyncio.timeout(None) as limit:
+            await agent.run("go", session="s", on_event=on_event)
     kept = agent.sessions.get("s").messages
     assert kept[-1].text == "half a s"
     assert kept[-1].generate_reason == made[-1].generate_reason == "interrupted"
