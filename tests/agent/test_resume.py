@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 from headrace.agent import events
 from headrace.agent.approval import Approve
+from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.fold import fold
+from headrace.agent.hooks import Hooks
 from headrace.agent.session import MemorySessions, Session
 from headrace.errors import APIError, ConflictError, ConnectionLostError, StateError, UsageError
 from headrace.messages.message import AssistantMessage, UserMessage
@@ -608,3 +611,95 @@ async def test_where_the_tools_cannot_be_had_the_state_stays_good():
     shed.fails = False
     await watched.resume(watched.pending["a"].approve())
     assert watched.results() == {"a": "paid 1"}
+
+
+# ---------------------------------------------------------------------------------------------- the rest of the agent goes on too
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"context": ContextPolicy(max_messages=4, summarize=False)}, {"context": ContextPolicy(max_tokens=150, summarize=False)}],
+)
+async def test_a_run_that_pauses_sends_what_one_sends_that_does_not(options):
+    def script():
+        return [calls(f"step {n} " + "word " * 30, call("a", "pay", sum=n), call("b", "pay", sum=9)) for n in range(5)] + ["end"]
+
+    straight = await Watched.start(watched_agent(*script(), tools=[pay], permissions="bypass", instructions="Be brief.", **options))
+    paused = await Watched.start(watched_agent(*script(), tools=[pay], instructions="Be brief.", **options))
+    while paused.result.is_waiting:
+        await paused.resume(paused.pending["b"].approve())
+        await paused.resume(paused.pending["a"].approve())
+    sent = [
+        [[(message.role, message.text, len(message.parts)) for message in request.messages] for request in watched.agent.model.requests]
+        for watched in (straight, paused)
+    ]
+    assert sent[0] == sent[1]
+    assert straight.kinds.count("context_compacted") == paused.kinds.count("context_compacted")
+    assert (straight.kinds.count("context_compacted") > 0) == bool(options)
+    assert straight.results() == paused.results()
+
+
+async def test_the_time_that_a_person_takes_is_no_time_of_the_run():
+    moment = [datetime(2026, 1, 1, tzinfo=UTC)]
+    agent = watched_agent(calls(call("a", "pay", sum=1)), "ok", tools=[pay], limits={"time_s": 10}, now=lambda: moment[0])
+    watched = await Watched.start(agent)
+    moment[0] += timedelta(days=3)
+    await watched.resume(watched.pending["a"].approve())
+    assert watched.result.generate_reason == "completed"
+
+
+async def test_a_resumed_run_can_be_steered():
+    agent = watched_agent(calls(call("a", "pay", sum=1)), "ok", tools=[pay])
+    watched = await Watched.start(agent)
+    async with agent.resume_stream(watched.state, watched.pending["a"].approve(), on_event=watched.made.append) as run:
+        async for event in run:
+            if event.type == "approval_given":
+                run.steer("be quick")
+    watched.result = run.result
+    watched.check()
+    assert [message.text for message in watched.result.messages if message.role == "user"] == ["go", "be quick"]
+
+
+async def test_what_started_early_has_its_result_while_the_rest_waits():
+    looked = []
+
+    @tool(idempotent=True)
+    def look(at: str) -> str:
+        """Look."""
+        looked.append(at)
+        return f"saw {at}"
+
+    first = calls(call("a", "look", at="x"), call("b", "pay", sum=1), call("c", "look", at="y"))
+    watched = await Watched.start(watched_agent(first, "ok", tools=[pay, look], early_start=True))
+    assert set(watched.pending) == {"b"}
+    await watched.resume(watched.pending["b"].approve())
+    assert sorted(looked) == ["x", "y"]
+    assert watched.results() == {"a": "saw x", "b": "paid 1", "c": "saw y"}
+
+
+async def test_a_typed_answer_comes_after_a_pause_too():
+    agent = watched_agent(calls(call("a", "pay", sum=1)), '{"paid": 1}', tools=[pay], output_type=dict[str, int])
+    watched = await Watched.start(agent)
+    assert watched.result.output is None
+    await watched.resume(watched.pending["a"].approve())
+    assert watched.result.output == {"paid": 1}
+    assert watched.result.generate_reason == "structured_output"
+
+
+async def test_hooks_see_a_run_begin_and_end_once():
+    seen = []
+
+    class Watching(Hooks):
+        async def before_run(self, here, given):
+            seen.append(("before_run", here.run_id))
+
+        async def after_run(self, here, message):
+            seen.append(("after_run", message.text))
+
+        async def before_round(self, here):
+            seen.append(("before_round", here.round))
+
+    agent = watched_agent(calls(call("a", "pay", sum=1)), "ok", tools=[pay], hooks=[Watching()])
+    watched = await Watched.start(agent)
+    await watched.resume(watched.pending["a"].approve())
+    assert seen == [("before_run", watched.result.run_id), ("before_round", 0), ("before_round", 1), ("after_run", "ok")]

@@ -10,6 +10,7 @@ import pytest
 
 from headrace.agent import events
 from headrace.agent.agent import Agent
+from headrace.agent.approval import Approve
 from headrace.agent.fold import fold
 from headrace.agent.permission.rules import Rule
 from headrace.errors import APIError, StateError, UsageError
@@ -363,3 +364,57 @@ async def test_a_run_that_waits_for_a_sub_agent_can_be_given_up():
     result = await outer.give_up(json.loads(watched.state))
     assert result.messages[-1].results[0].state == "interrupted"
     assert outer.sessions.get("s").holder is None
+
+
+# ---------------------------------------------------------------------------------------------- after a crash
+
+
+async def test_of_two_sub_agents_one_waits_and_one_was_at_work_when_the_run_broke_off():
+    ran, at_work, go_on = Ran(), asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        at_work.set()
+        await go_on.wait()
+        return "waited"
+
+    def inside(request):
+        last = request.messages[-1]
+        if last.role == "tool":
+            return "done inside"
+        return calls(call("i", "sign", what="x")) if last.text == "sign" else calls(call("i", "wait"))
+
+    def outside(request):
+        return "ok" if request.messages[-1].role == "tool" else calls(call("a", "ask", task="sign"), call("b", "ask", task="wait"))
+
+    def make():
+        inner = watched_agent(*[inside] * 6, tools=[*ran.tools, wait])
+        return watched_agent(*[outside] * 3, tools=[inner.as_tool("ask", "Asks.")])
+
+    made: list[events.Event] = []
+    asked = asyncio.Event()
+
+    def hear(event):
+        made.append(event)
+        if isinstance(event, events.ApprovalRequired):
+            asked.set()
+
+    async with make().stream("go", on_event=hear) as run:
+        reading = asyncio.create_task(run.finish())
+        await at_work.wait()
+        await asked.wait()
+        state = json.dumps(run.state)
+        go_on.set()
+        await reading
+
+    elsewhere = Watched(make())
+    elsewhere.made = [event for event in made if event.seq <= json.loads(state)["open"]["seq"]]
+    (question,) = json.loads(state)["pending"]
+    elsewhere.result = await elsewhere.agent.resume(state, [Approve(question["call_key"])], on_event=elsewhere.made.append)
+    elsewhere.check()
+    assert ran.done == ["x"]
+    (pending,) = elsewhere.result.pending
+    assert (pending.kind, pending.call.name, pending.call.id, pending.path) == ("in_doubt", "ask", "b", ())
+    await elsewhere.resume(pending.approve())  # from its beginning: what it had done inside is not known here
+    assert elsewhere.results() == {"a": "done inside", "b": "done inside"}
