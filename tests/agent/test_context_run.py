@@ -12,13 +12,14 @@ from itertools import pairwise
 
 from headrace.agent import events
 from headrace.agent.agent import Agent
-from headrace.agent.approval import Approve
+from headrace.agent.approval import Answer, Approve
 from headrace.agent.context.offload import MemoryResults
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import ReminderRules
 from headrace.agent.fold import fold
+from headrace.agent.hooks import Hooks
 from headrace.messages.message import AssistantMessage, UserMessage
-from headrace.messages.parts import MediaPart, TextPart, ToolCallPart
+from headrace.messages.parts import MediaPart, TextPart, ToolCallPart, ToolResultPart
 from headrace.models.scripted import ScriptedModel
 from headrace.tools.tool import tool
 from legal_history import problems
@@ -115,6 +116,41 @@ async def test_a_model_can_read_the_whole_of_a_result_piece_by_piece():
     result, _ = await run(Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=200, offload=MemoryResults())))
     assert result.message.text == "Done."
     assert "".join(pieces) == log(3_000)
+
+
+async def test_what_comes_from_outside_goes_out_as_well():
+    @tool(external=True)
+    def measure() -> str:
+        """Measure in the field."""
+        raise AssertionError
+
+    class Given(Hooks):
+        async def before_tool_call(self, here, call):
+            return ToolResultPart(call_id=call.id, name=call.name, parts=log(4_000)) if call.name == "log" else None
+
+    store = MemoryResults()
+    both = AssistantMessage([ToolCallPart(id="a", name="measure", arguments={}), ToolCallPart(id="b", name="log", arguments={"lines": 1})])
+    model = ScriptedModel(both, "Done.")
+    agent = Agent(model, tools=[measure, log], hooks=Given(), context=ContextPolicy(max_result_tokens=100, offload=store))
+    paused = await agent.run("go")
+    result = await agent.resume(paused.state, [Answer(call_key=paused.pending[0].call_key, value=log(3_000))])
+    short = result.messages[2].results
+    assert max(len(one.text) for one in short) < 1_000
+    for one, whole in zip(short, (log(3_000), log(4_000)), strict=True):
+        assert (await store.get(one.metadata["moved_out"]["key"], 0, 10**6)).text == whole
+
+
+async def test_a_store_that_fails_costs_the_rest_of_a_result_and_not_the_run(caplog):
+    class Full(MemoryResults):
+        async def put(self, key, parts):
+            raise OSError("the disk is full")
+
+    model = ScriptedModel(asks("log", lines=5_000), "Done.")
+    result, _ = await run(Agent(model, tools=[log], context=ContextPolicy(max_result_tokens=100, offload=Full())))
+    assert result.message.text == "Done."
+    assert "characters left out here" in result_of(model.requests[1])
+    assert "read_result" not in result_of(model.requests[1])
+    assert "could not be moved out" in caplog.text
 
 
 async def test_without_a_store_the_middle_is_lost_and_no_reading_tool_is_offered():

@@ -16,15 +16,16 @@ import msgspec
 from headrace._json import freeze, thaw
 from headrace.agent import gate
 from headrace.agent.approval import Answer, Pending, digest_of
+from headrace.agent.context.offload import moved_out
 from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
-from headrace.agent.running import Resumption, Scope, run_call, with_note
+from headrace.agent.running import Resumption, Scope, put_out, run_call, with_note
 from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import Change, Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
 from headrace.errors import UsageError
-from headrace.messages.parts import ToolCallPart, ToolResultPart
+from headrace.messages.parts import Part, ToolCallPart, ToolResultPart
 from headrace.tools import output
 from headrace.tools.resource import resource_of
 from headrace.tools.suspend import Suspend
@@ -61,6 +62,8 @@ class Calls:
         self._places: dict[int, int] = {}
         """The places of calls that started early, by those that they have in their round."""
         self._changes: deque[Change] = deque()
+        self._outgoing: deque[tuple[str, tuple[Part, ...]]] = deque()
+        """What is cut of results that nobody ran here, until it is in the store."""
         calls = self._sorted(planned)
         if early is None:
             self._round = ToolRound(calls, self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
@@ -80,6 +83,8 @@ class Calls:
 
     async def wait(self, limit_s: float | None) -> bool:
         """Wait until something has happened; when the time is up, what runs is cancelled. Returns whether it is."""
+        while self._outgoing:
+            await put_out(self._scope.context, *self._outgoing.popleft())
         if limit_s is None:
             await self._round.wait()
             return False
@@ -148,9 +153,9 @@ class Calls:
                     if arguments is not None:
                         self._arguments[one.place] = arguments
                 case gate.Refused(result=result):
-                    closed.append(PlannedCall(one.place, one.call, result))
+                    closed.append(PlannedCall(one.place, one.call, self._short(one.place, result)))
                 case gate.Answered(answer=answer, arguments=arguments):
-                    result = answered(self._tool(one), one.call, answer)
+                    result = self._short(one.place, answered(self._tool(one), one.call, answer))
                     closed.append(PlannedCall(one.place, one.call, result if arguments is None else with_note(result, arguments)))
                 case gate.Waits() | None:
                     pass
@@ -221,6 +226,16 @@ class Calls:
             return False
         self._places[self._early.places[call_key]] = planned.place
         return True
+
+    def _short(self, place: int, result: ToolResultPart) -> ToolResultPart:
+        """Return a result that came from outside as it is kept."""
+        context, call_key = self._scope.context, self._scope.ledger.call_key(place)
+        if context.max_result_tokens is None:
+            return result
+        short, parts = moved_out(result, context.max_result_tokens, call_key if context.offload is not None else None)
+        if parts:
+            self._outgoing.append((call_key, parts))
+        return short
 
     # ------------------------------------------------------------------------------------------ running
 

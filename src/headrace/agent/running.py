@@ -5,6 +5,7 @@ The rule of this file: it knows one call and what it runs in, not the round arou
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,10 +23,11 @@ from headrace.agent.permission.judging import Permissions
 from headrace.agent.setup import Offer
 from headrace.agent.tool_round import OnOutput
 from headrace.messages.message import Message
-from headrace.messages.parts import TextPart, ToolCallPart, ToolResultPart
+from headrace.messages.parts import Part, TextPart, ToolCallPart, ToolResultPart
 from headrace.tools.context import Context, Switch
 from headrace.tools.tool import Tool
 
+LOG: Final = logging.getLogger("headrace.agent")
 MAX_RETRIES: Final = 5
 """How often hooks may have a call of an idempotent tool run again."""
 
@@ -129,11 +131,22 @@ def _not_again(tool: Tool[..., Any], retries: int) -> str:
 
 
 async def _moved_out(result: ToolResultPart, call_key: str, limit_tokens: int, context: ContextPolicy) -> ToolResultPart:
-    """Return a long result as it is kept; the whole goes into the store, if there is one."""
+    """Return a long result as it is kept; the whole goes into the store, if there is one and it takes it."""
     short, parts = moved_out(result, limit_tokens, call_key if context.offload is not None else None)
-    if parts and context.offload is not None:
+    is_out = not parts or await put_out(context, call_key, parts)
+    return short if is_out else moved_out(result, limit_tokens, None)[0]
+
+
+async def put_out(context: ContextPolicy, call_key: str, parts: tuple[Part, ...]) -> bool:
+    """Put a result into the store; returns whether it took it: one that fails costs the rest of a result and not the run."""
+    if context.offload is None:
+        return False
+    try:
         await context.offload.put(call_key, parts)
-    return short
+    except Exception:  # a store may be a stranger's code
+        LOG.warning("a long result could not be moved out; what was cut of it is lost", exc_info=True)
+        return False
+    return True
 
 
 def with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
