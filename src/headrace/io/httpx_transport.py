@@ -3,26 +3,29 @@
 The rule of this file: it decides nothing about an answer. It turns every failure into one of the three transport errors, with the
 cause behind it and without secrets, and lets cancellation through.
 
-It stands on httpx2's transport, one layer below its client, on purpose: the client keeps cookies (one caller's would go along with another's
-request), logs whole URLs, adds headers, and costs time on each read.
+It stands on the pool that httpx2 itself stands on (httpcore2), below its client, on purpose: the client keeps cookies (one caller's would go
+along with another's request), logs whole URLs, adds headers, and costs time on each request and each read. URLs, certificates and compressed
+bodies are httpx2's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import importlib
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 from urllib.parse import unquote
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
+import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
@@ -34,6 +37,15 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")  # RFC 9110, section 5.5, without obs-text
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _DEFAULT_HEADERS = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agent", "headrace"))
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+_FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+)
+"""What the pool raises; its errors have no common base."""
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|::1|\[::1\]")
 
 # A model may think for minutes while nothing flows; NATs forget such connections unless the kernel says now and then that we are here.
@@ -72,13 +84,12 @@ class HttpTransport:
             raise ConfigError(f"verify names {str(verify)!r}, which does not exist", argument="verify")
         self._proxy = proxy
         self._verify = verify
-        self._limits = httpx2.Limits(
-            max_connections=max_connections, max_keepalive_connections=max_connections, keepalive_expiry=keepalive_s
-        )
+        self._max_connections = max_connections
+        self._keepalive_s = keepalive_s
         self._tls: ssl.SSLContext | None = None
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx2.AsyncHTTPTransport]] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpcore2.AsyncConnectionPool]] = WeakKeyDictionary()
         self._is_closed = False
-        self._checked: tuple[object, httpx2.Headers] = (None, httpx2.Headers())
+        self._checked: tuple[object, list[tuple[bytes, bytes]]] = (None, [])
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,7 +109,7 @@ class HttpTransport:
         if self._is_closed:
             raise StateError("this transport is closed")
         outgoing = self._outgoing(request, timeouts)
-        pool = self._pool_for(outgoing.url)
+        pool = self._pool_for(_checked_url(request.url))
         what = _name_of(request.method, request.url)
         watchdog = Watchdog(timeouts, what)
         try:
@@ -109,7 +120,7 @@ class HttpTransport:
                 if (late := watchdog.ended_by(error)) is None:
                     raise
                 raise late from error
-            except (httpx2.HTTPError, OSError) as error:
+            except (*_FAILURES, OSError) as error:
                 raise _open_error(what, error, request, timeouts) from error
             watchdog.answered()
             response = HttpResponse(raw, watchdog, what, request)
@@ -120,19 +131,23 @@ class HttpTransport:
         finally:
             watchdog.stop()
 
-    def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpx2.Request:
-        """Return httpx2's form of a request; what cannot be sent is refused here."""
+    def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpcore2.Request:
+        """Return the pool's form of a request; what cannot be sent is refused here."""
         url = _checked_url(request.url)
         key = (request.url, tuple(request.headers))
         known, headers = self._checked
         if known != key:  # requests that follow each other mostly differ in their bodies alone
             headers = _checked_headers(key[1], url)
             self._checked = (key, headers)
-        # Reading and writing have no limit of httpx2's, which would be a timer for each: the watchdog has them.
+        if request.body or request.method not in _BODILESS:
+            headers = [*headers, (b"content-length", b"%d" % len(request.body))]
+        # Reading and writing have no limit of the pool's, which would be a timer for each: the watchdog has them.
         limits = {"connect": timeouts.connect_s, "pool": timeouts.connect_s, "read": None, "write": None}
-        return httpx2.Request(request.method, url, headers=headers, content=request.body, extensions={"timeout": limits})
+        return httpcore2.Request(
+            request.method, _target(request.url), headers=headers, content=request.body, extensions={"timeout": limits}
+        )
 
-    def _pool_for(self, url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
+    def _pool_for(self, url: httpx2.URL) -> httpcore2.AsyncConnectionPool:
         proxy = (self._proxy or None) if self._proxy is not None else _proxy_of_environment(url)
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
         # Certificates take 30 ms to load, so a plain connection has a pool without them.
@@ -140,11 +155,14 @@ class HttpTransport:
         key = f"{is_tls} {proxy}"
         if key not in pools:
             context = self._tls_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            outer = None if proxy is None else httpx2.Proxy(proxy, ssl_context=context if proxy.startswith("https:") else None)
-            try:
-                pools[key] = httpx2.AsyncHTTPTransport(verify=context, limits=self._limits, proxy=outer, socket_options=_KEEPALIVE)
-            except ImportError as error:
-                raise ConfigError("a SOCKS proxy needs the package socksio: pip install socksio", argument="proxy") from error
+            pools[key] = httpcore2.AsyncConnectionPool(
+                ssl_context=context,
+                proxy=None if proxy is None else _proxy(proxy, context),
+                max_connections=self._max_connections,
+                max_keepalive_connections=self._max_connections,
+                keepalive_expiry=self._keepalive_s,
+                socket_options=_KEEPALIVE,
+            )
         return pools[key]
 
     def _tls_context(self) -> ssl.SSLContext:
@@ -164,21 +182,24 @@ class HttpTransport:
 class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
-    def __init__(self, raw: httpx2.Response, watchdog: Watchdog, what: str, request: HTTPRequest) -> None:
-        """Wrap httpx2's response; `what` names the request, whose secrets are kept out of errors."""
+    def __init__(self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest) -> None:
+        """Wrap the pool's response; `what` names the request, whose secrets are kept out of errors."""
         self._raw = raw
         self._watchdog = watchdog
         self._what = what
         self._request = request
-        self._headers: Mapping[str, str] | None = None
         self._body: AsyncGenerator[bytes] | None = None
+        headers = _headers_of(raw.headers)
         # We ask for no compression; a gateway that compresses all the same is understood.
-        self._is_plain = raw.headers.get("content-encoding", "identity").strip().lower() in {"identity", ""}
+        self._is_plain = headers.get("content-encoding", "identity").strip().lower() in {"identity", ""}
+        if not self._is_plain:
+            headers = {name: value for name, value in headers.items() if name not in {"content-encoding", "content-length"}}
+        self._headers: Mapping[str, str] = headers
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self._raw.status_code
+        return self._raw.status
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -186,16 +207,14 @@ class HttpResponse:
 
         They describe the bytes that `chunks` gives: if those were decompressed, encoding and length are left out.
         """
-        if self._headers is None:
-            left_out = set[str]() if self._is_plain else {"content-encoding", "content-length"}
-            self._headers = {name: value for name, value in self._raw.headers.items() if name not in left_out}
         return self._headers
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes; see `Response.chunks`."""
         if self._body is not None:
             raise StateError("the body of an answer can be read once")
-        self._body = self._raw.aiter_raw() if self._is_plain else self._raw.aiter_bytes()
+        stream = cast("AsyncIterable[bytes]", self._raw.stream)
+        self._body = cast("AsyncGenerator[bytes]", aiter(stream)) if self._is_plain else _unpacked(self._raw, stream)
         return _Chunks(self._body, self._watchdog, self)
 
     async def aclose(self) -> None:
@@ -239,7 +258,7 @@ class _Chunks:
                 if (late := watchdog.ended_by(error)) is None:
                     raise
                 raise late from error
-            except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            except (*_FAILURES, httpx2.DecodingError, OSError) as error:
                 watchdog.ended_by(error)
                 raise self._response.lost(error) from error
             watchdog.got_chunk()
@@ -265,8 +284,47 @@ def _checked_url(text: str) -> httpx2.URL:
     return url
 
 
-def _checked_headers(given: tuple[tuple[str, str], ...], url: httpx2.URL) -> httpx2.Headers:
-    """Return headers as httpx2's, with those that every request has; what cannot be sent is refused by name and never by value."""
+@lru_cache(maxsize=256)
+def _target(text: str) -> httpcore2.URL:
+    """Return an address as the pool's."""
+    url = _checked_url(text)
+    return httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+def _proxy(text: str, context: ssl.SSLContext) -> httpcore2.Proxy:
+    """Return a proxy as the pool's."""
+    if text.startswith("socks"):
+        try:
+            importlib.import_module("socksio")
+        except ImportError as error:
+            raise ConfigError("a SOCKS proxy needs the package socksio: pip install socksio", argument="proxy") from error
+    given = httpx2.Proxy(text)
+    url = httpcore2.URL(scheme=given.url.raw_scheme, host=given.url.raw_host, port=given.url.port, target=given.url.raw_path)
+    return httpcore2.Proxy(url, auth=given.raw_auth, headers=given.headers.raw, ssl_context=context if text.startswith("https:") else None)
+
+
+def _headers_of(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers with their names in lower case; repeated ones are joined with a comma."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+async def _unpacked(raw: httpcore2.Response, stream: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """Give the body of an answer that came compressed."""
+
+    class Packed(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return aiter(stream)
+
+    async for piece in httpx2.Response(raw.status, headers=raw.headers, stream=Packed()).aiter_bytes():
+        yield piece
+
+
+def _checked_headers(given: tuple[tuple[str, str], ...], url: httpx2.URL) -> list[tuple[bytes, bytes]]:
+    """Return headers as the pool's, with those that every request has; what cannot be sent is refused by name and never by value."""
     headers: list[tuple[str, str]] = []
     for name, value in given:
         if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
@@ -281,15 +339,16 @@ def _checked_headers(given: tuple[tuple[str, str], ...], url: httpx2.URL) -> htt
         user, _, password = url.userinfo.decode().partition(":")
         token = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
         headers.append(("authorization", f"Basic {token}"))
-    return httpx2.Headers(headers)
+    host = url.netloc.rpartition(b"@")[2]
+    return [(b"host", host), *((name.encode("ascii"), value.encode("ascii")) for name, value in headers)]
 
 
 def _open_error(what: str, error: Exception, request: HTTPRequest, timeouts: Timeouts) -> TransportError:
     """Our error for a failure before the status came."""
-    if isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout)):
+    if isinstance(error, (httpcore2.ConnectTimeout, httpcore2.PoolTimeout)):
         return timeout_error(what, "connect", timeouts.connect_s or 0.0)
     reason = _reason(error, secrets_of(request.url, request.headers))
-    if isinstance(error, (httpx2.ConnectError, httpx2.ProxyError)):
+    if isinstance(error, (httpcore2.ConnectError, httpcore2.ProxyError)):
         return ConnectFailedError(f"{what}: no connection: {reason}")
     return ConnectionLostError(f"{what}: the connection broke before the answer: {reason}")
 

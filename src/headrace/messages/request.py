@@ -131,6 +131,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, me
 
     def updated(self, later: Settings) -> Settings:
         """Return these settings with what `later` says on top; open fields are joined by key."""
+        if later is _DEFAULTS or self is _DEFAULTS:
+            return self if later is _DEFAULTS else later
         fields = {name: getattr(self, name) if getattr(later, name) is None else getattr(later, name) for name in self.__struct_fields__}
         fields["extra_body"] = {**self.extra_body, **later.extra_body}
         fields["extra_headers"] = {**self.extra_headers, **later.extra_headers}

@@ -228,6 +228,8 @@ def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
     Raises:
         UsageError: one of them is no tool, or two have one name.
     """
+    if type(tools) is tuple and all(type(tool) is ToolSpec for tool in tools) and len({tool.name for tool in tools}) == len(tools):
+        return tools  # the very same value, so that an encoder recognises it
     specs: dict[str, ToolSpec] = {}
     for n, tool in enumerate(tools):
         spec = tool if isinstance(tool, ToolSpec) else getattr(tool, "spec", None)

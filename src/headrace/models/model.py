@@ -36,6 +36,7 @@ from headrace.providers.signing import sign
 from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.limits import Limits
+from headrace.wire.options import DecodeOptions
 from headrace.wire.profile import Profile
 from headrace.wire.protocols import WIRES
 
@@ -124,6 +125,7 @@ class Model:
         join_headers({}, self._settings.extra_headers)  # a header that cannot be sent must not wait for the first request
         self._limits = Limits.of(limits)
         self._options = {**self._endpoint.profile.decode_options, **(options or {})}
+        self._checked_options = DecodeOptions.of(self._options)
         self._new_id = new_id
         self._clock = clock
         self._gate = Gate(id, clock=clock, limits=RateLimits.of(rate_limits), breaker=breaker_of(self._endpoint, clock, choice=breaker))
@@ -266,10 +268,11 @@ class Model:
         return request, secrets_of(request.url, request.headers)
 
     def _new_decoder(self, status: int, response: Response | None, tools: tuple[ToolSpec, ...] = ()) -> StreamDecoder:
-        options = self._options
-        if options.get("inline_tool_calls") and options.get("inline_tool_names") is None:
+        options = self._checked_options
+        if options.inline_tool_calls and self._options.get("inline_tool_names") is None:
             # Text becomes a call only of a tool that this request offered.
-            options = {**options, "inline_tool_names": {tool.name: tool.parameters for tool in tools if tool.kind == "function"}}
+            names = {tool.name: tool.parameters for tool in tools if tool.kind == "function"}
+            options = DecodeOptions.of({**self._options, "inline_tool_names": names})
         return StreamDecoder(
             protocol=self._endpoint.protocol,
             provider=self._endpoint.provider,

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 
 import msgspec
 
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.beginnings import Beginnings
 from headrace.wire.profile import Profile
 
@@ -37,6 +38,20 @@ class Fragment(msgspec.Struct, frozen=True):
     follow: tuple[bytes, ...] = ()
 
 
+class Fixed(msgspec.Struct, frozen=True):
+    """The members of a body beside the messages, as they were encoded last.
+
+    Attributes:
+        key: what they were made of; the very same values give the same members.
+        fields: the members.
+        warnings: what could not be taken along.
+    """
+
+    key: tuple[object, ...]
+    fields: dict[str, bytes]
+    warnings: tuple[Warning, ...]
+
+
 class EncodingCache:
     """A bounded memory of fragments by the identity of what they encode.
 
@@ -46,12 +61,14 @@ class EncodingCache:
     Attributes:
         misses: how many fragments had to be encoded.
         beginnings: how far the histories of long runs were encoded.
+        fixed: the rest of the last body.
     """
 
     def __init__(self, max_bytes: int = 16 * 1024 * 1024) -> None:
         """Start empty; `max_bytes` bounds one generation."""
         self.misses = 0
         self.beginnings = Beginnings(max_bytes)
+        self.fixed: Fixed | None = None
         self._max_bytes = max_bytes
         self._bytes = 0
         self._young: dict[Hashable, tuple[object, Profile, Fragment]] = {}

@@ -11,6 +11,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 from typing import Final
 
 from headrace._json import JSON, dumps
@@ -19,7 +20,7 @@ from headrace.messages.message import Message, SystemMessage
 from headrace.messages.request import Request
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.beginnings import Beginning, size_of
-from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
+from headrace.wire.encoding_cache import EncodingCache, Fixed, Fragment, Note
 from headrace.wire.history import History, PairedCall, Pairing, Turn
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.message_list import body_of, lay_over, loss_warnings
@@ -52,13 +53,25 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     messages.add_all(request)
     warnings = messages.warnings
     fields: dict[str, bytes] = {"model": dumps(request.model), "messages": b"[" + b",".join(messages.wire) + b"]"}
-    fields |= tool_fields(request, profile, messages.cache, warnings)
-    fields |= _each(option_fields(request, profile, warnings))
+    fields |= _fixed_fields(request, profile, messages.cache, warnings)
     lay_over(fields, request.settings.extra_body)
     if fields.get("messages") == b"[]":
         raise UsageError("there is no message to send", argument="messages")
     base = {"content-type": "application/json", "accept": "text/event-stream" if request.is_streamed else "application/json"}
     return EncodedRequest(PATH, body_of(fields), join_headers(base, request.settings.extra_headers), tuple(warnings))
+
+
+def _fixed_fields(request: Request, profile: Profile, cache: EncodingCache, warnings: list[Warning]) -> dict[str, bytes]:
+    """Return the members that are mostly the same in each request of a run: the tools and the options."""
+    key = (request.tools, request.tool_choice, request.output, request.settings, request.is_streamed, profile)
+    known = cache.fixed
+    # The very same values, so that nothing is compared that is large.
+    if known is None or len(known.key) != len(key) or not all(map(is_, known.key, key)):
+        said: list[Warning] = []
+        fields = tool_fields(request, profile, cache, said) | _each(option_fields(request, profile, said))
+        known = cache.fixed = Fixed(key, fields, tuple(said))
+    warnings += known.warnings
+    return known.fields
 
 
 def _each(fields: Mapping[str, JSON]) -> dict[str, bytes]:
