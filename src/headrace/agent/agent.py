@@ -20,6 +20,7 @@ from headrace.agent.events import Event
 from headrace.agent.given import (
     Answering,
     check_count,
+    checked_input,
     checked_timeout,
     groups_of,
     history_of,
@@ -251,7 +252,8 @@ class Agent:
         """Run while somebody watches: `async with agent.stream(…) as run: async for event in run`.
 
         Args:
-            input: what is asked: a text, parts, a message, or a list of messages; an empty list goes on with the history.
+            input: what is asked: a text, parts, a message, or a list of messages, also of a whole conversation whose calls have their
+                results: it counts for no limit. An empty list goes on with the history.
             session: the id of a conversation in `sessions`, or a `Session`: what was said there comes first, and what this run adds
                 is kept there. One run at a time works on it.
             history: messages that come first and are kept nowhere. Calls without results in it, and results without calls, do no harm:
@@ -375,9 +377,9 @@ class Agent:
 
     def _input(self, given: object) -> tuple[Message, ...]:
         if isinstance(given, Message):
-            return (given,)
+            return checked_input((given,))
         if isinstance(given, (list, tuple)) and all(isinstance(one, Message) for one in cast("Sequence[object]", given)):
-            return tuple(cast("Sequence[Message]", given))
+            return checked_input(tuple(cast("Sequence[Message]", given)))
         message = UserMessage(cast("Content", given), id=self._setup.new_id(), created_at=self._setup.now())
         if not message.parts:
             raise UsageError("input is empty; give a text, parts or messages (an empty list goes on with the history)", argument="input")

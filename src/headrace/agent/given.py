@@ -6,6 +6,7 @@ The rule of this file: nothing is opened and nothing is sent here.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -21,7 +22,7 @@ from headrace.agent.prices import listed_prices
 from headrace.agent.steps import Rules, Wanted
 from headrace.errors import UsageError
 from headrace.messages.fields import Content
-from headrace.messages.message import Message, SystemMessage, UserMessage
+from headrace.messages.message import Message, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import TextPart
 from headrace.models.answer import ModelLike
 from headrace.models.model import Model
@@ -153,6 +154,25 @@ def history_of(history: object) -> tuple[Message, ...]:
         if not isinstance(message, Message):
             raise UsageError(f"history[{n}] is a {type(message).__name__}, not a message", argument=f"history[{n}]")
     return cast("tuple[Message, ...]", messages)
+
+
+def checked_input(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the input of a run, in which every call has its result: it becomes a part of a history that is kept.
+
+    Raises:
+        UsageError: a call has none in the message after it.
+    """
+    for n, message in enumerate(messages):
+        follower = messages[n + 1] if n + 1 < len(messages) else None
+        results = follower.results if isinstance(follower, ToolMessage) else ()
+        missing = Counter(call.id for call in message.tool_calls) - Counter(result.call_id for result in results)
+        if missing:
+            raise UsageError(
+                f"input[{n}] calls tools, and the message after it has no result for {', '.join(map(repr, missing))}: give the results, or "
+                "give such messages as history=; a run that waits for them is gone on with by agent.resume",
+                argument=f"input[{n}]",
+            )
+    return messages
 
 
 def permissions_of(permissions: object) -> Permissions:

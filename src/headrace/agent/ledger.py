@@ -119,15 +119,18 @@ class Ledger:
     def begin(self, given: Sequence[Message]) -> None:
         """The run starts with these messages."""
         self._scribe.add(events.RunStarted, tuple(given))
-        for message in given:
-            self._keep(message)
+        # What it is given may be a whole conversation: its answers are none of the run's, and use up none of its limits.
+        self.messages.extend(given)
 
     def restore(self, messages: Sequence[Message], open_: Open) -> None:
         """Go on where a state was taken: no event says so, but an answer that was on its way is void."""
         for message in messages:
-            self._keep(message)
-            if isinstance(message, AssistantMessage):
+            if isinstance(message, AssistantMessage) and message.run_id == self.run_id:
                 self.last = message
+            if self.last is None:
+                self.messages.append(message)  # the input
+            else:
+                self._keep(message)
         self._scribe.seq, self._scribe.round = open_.seq, open_.round
         self.loop.used.add_beside(open_.beside_tokens, open_.beside_cost_usd)
         self.spending = Spending(self.loop.used, open_.own_usage, open_.sub_usage)

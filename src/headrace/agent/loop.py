@@ -33,7 +33,7 @@ def next_step(history: Iterable[Message], rules: Rules, *, elapsed_s: float = 0.
     """Return what comes next after the messages of a run.
 
     Args:
-        history: the run's own messages, oldest first, its input included; what came before the run does not count.
+        history: the run's own messages, oldest first; what came before the run does not count, nor do answers in its input.
         rules: what it may do.
         elapsed_s: how long the run has worked, in seconds.
     """

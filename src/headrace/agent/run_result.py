@@ -103,6 +103,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         if opened is not None:
             check_open(opened, messages, plain.pending)
         last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+        if opened is not None and opened.call_keys and (last is None or last.run_id != plain.run_id):
+            raise UsageError(f"state.run_id is {plain.run_id!r}; the last answer is of another run", argument="state.run_id")
         return cls(
             **msgspec.structs.asdict(plain),
             message=last or AssistantMessage.assemble(run_id=plain.run_id),

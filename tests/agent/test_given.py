@@ -1,0 +1,112 @@
+"""What a run is given: a conversation as input is the run's history, and none of its work."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headrace.agent import events
+from headrace.agent.agent import Agent
+from headrace.errors import UsageError
+from headrace.messages.message import AssistantMessage, ToolMessage, UserMessage
+from headrace.messages.usage import Usage
+from headrace.models.scripted import ScriptedModel
+from headrace.tools.tool import tool
+from seed_runs import asks, call, check, check_requests, go_on, of, run
+
+
+@tool
+async def note(a: int = 0) -> str:
+    """Note a number."""
+    return f"a={a}"
+
+
+@tool(needs_approval=True)
+async def act() -> str:
+    """Do something."""
+    return "done so"
+
+
+def conversation(*last):
+    usage = Usage(input_tokens=900, output_tokens=90)
+    return [
+        UserMessage("note one"),
+        asks(call("x"), usage=usage, generate_reason="tool_calls", run_id="another"),
+        ToolMessage("a=1", call_id="x", name="note"),
+        AssistantMessage("noted", usage=usage, generate_reason="completed", run_id="another"),
+        *last,
+    ]
+
+
+async def test_the_answers_of_the_input_use_up_no_limit_of_the_run():
+    model = ScriptedModel(asks(call("y")), "done")
+    agent = Agent(model, tools=[note], max_rounds=1, limits={"tokens": 500, "tool_calls": 1})
+    result, made = await run(agent, conversation(UserMessage("and two")))
+    assert (result.output, result.generate_reason) == ("done", "max_rounds")
+    assert [request.tool_choice for request in model.requests] == ["auto", "none"]
+    assert len(of(made, events.ToolStarted)) == 1
+    assert result.usage == Usage()
+    check_requests(model)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        [],
+        [AssistantMessage("half of", generate_reason="interrupted")],
+        [AssistantMessage("", finish_reason="error", generate_reason="error")],
+        [UserMessage("say", origin="framework", reminder_kind="empty_response")],
+    ],
+    ids=["an answer", "a broken answer", "an error", "a reminder"],
+)
+async def test_the_model_is_asked_whatever_the_input_ends_with(last):
+    model = ScriptedModel("", "done")
+    result, made = await run(Agent(model), conversation(*last))
+    assert result.output == "done"
+    assert len(of(made, events.ReminderAdded)) == 1
+    assert result.messages[: len(made[0].input)] == made[0].input
+
+
+async def test_a_run_that_was_given_a_conversation_goes_on_elsewhere_in_the_same_way():
+    def agent(*answers):
+        return Agent(ScriptedModel(*answers), tools=[act, note], max_rounds=2)
+
+    result, made = await run(agent(asks(call("y", "act", "{}"))), conversation(UserMessage("act")))
+    result, made = await go_on(agent(asks(call("z")), "forced"), result, [result.pending[0].approve()], made)
+    assert (result.output, result.generate_reason) == ("forced", "max_rounds")
+    assert len(of(made, events.ToolStarted)) == 2
+
+
+async def test_a_state_from_before_the_first_answer_asks_the_model():
+    made, states = [], []
+
+    def on_event(event):
+        made.append(event)
+        if isinstance(event, events.RoundStarted):
+            states.append((json.dumps(watched.state), list(made)))
+
+    async with Agent(ScriptedModel("never")).stream(conversation(), on_event=on_event) as watched:
+        await watched.finish()
+    state, before = states[0]
+    again = list(before)
+    result = await Agent(ScriptedModel("done")).resume(state, on_event=again.append)
+    check(again, result)
+    assert result.output == "done"
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        (asks(call("x")), "input[0]"),
+        ([UserMessage("u"), asks(call("x"))], "input[1]"),
+        ([UserMessage("u"), asks(call("x")), UserMessage("v")], "input[1]"),
+        ([asks(call("x"), call("y")), ToolMessage("1", call_id="x", name="note"), UserMessage("v")], "input[0]"),
+    ],
+)
+async def test_a_call_without_a_result_in_the_input_is_refused_with_its_place(given, place):
+    model = ScriptedModel("never")
+    with pytest.raises(UsageError, match="no result for") as caught:
+        await Agent(model, tools=[note]).run(given)
+    assert caught.value.argument == place
+    assert model.requests == []
