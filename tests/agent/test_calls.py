@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 
+import msgspec
 import pytest
 
 from headrace.agent.approval import Deny, Pending
+from headrace.agent.hooks import Hooks, Retry
 from headrace.agent.running import Resumption
 from headrace.errors import StateError, UsageError
-from headrace.messages.parts import ToolCallPart
+from headrace.messages.parts import TextPart, ToolCallPart
 from headrace.tools.context import Context
 from headrace.tools.suspend import Suspend
 from headrace.tools.tool import tool
@@ -266,3 +268,25 @@ async def test_answers_outside_are_cut_at_the_tools_own_bound():
     await watched.resume(watched.pending["a"].answer("x" * 100))
     result = watched.result.messages[2].results[0]
     assert result.metadata["cut_bytes"] == 90
+
+
+async def test_hooks_see_what_was_answered_outside_and_may_replace_it():
+    class Redacting(Hooks):
+        async def after_tool_call(self, here, call, result):
+            seen.append((call.name, result.parts[0].value))
+            return Retry("again") if call.id == "b" else msgspec.structs.replace(result, parts=(TextPart("hidden"),))
+
+    @tool(external=True)
+    def fetch() -> dict[str, int]:
+        """Fetch."""
+
+    seen = []
+    agent = watched_agent(calls(call("a", "fetch"), call("b", "fetch")), "ok", tools=[fetch], hooks=[Redacting()], run_while_pending=False)
+    watched = await Watched.start(agent)
+    await watched.resume(watched.pending["b"].answer({"n": 2}))
+    assert set(watched.pending) == {"a"}
+    await watched.resume(watched.pending["a"].answer({"n": 1}))
+    assert seen == [("fetch", {"n": 2}), ("fetch", {"n": 1})]
+    assert watched.results() == {"a": "hidden", "b": '{"n": 2}'}
+    assert watched.result.messages[2].results[1].metadata["not_retried"] == "fetch was run outside"
+    assert "tool_started" not in watched.kinds

@@ -21,7 +21,7 @@ from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
-from headrace.agent.running import Resumption, Scope, put_out, run_call, with_note
+from headrace.agent.running import Resumption, Scope, put_out, run_call, settled
 from headrace.agent.steps import PlannedCall
 from headrace.agent.tool_round import Change, Ended, Forwarded, OnOutput, Output, Progress, Started, Suspended, ToolRound
 from headrace.errors import UsageError
@@ -61,6 +61,8 @@ class Calls:
         self._resumptions: dict[int, Resumption] = {}
         self._places: dict[int, int] = {}
         """The places of calls that started early, by those that they have in their round."""
+        self._answers: dict[int, ToolResultPart] = {}
+        """The results of calls that were run outside."""
         self._changes: deque[Change] = deque()
         self._outgoing: deque[tuple[str, tuple[Part, ...]]] = deque()
         """What is cut of results that nobody ran here, until it is in the store."""
@@ -110,10 +112,8 @@ class Calls:
             if place < 0:
                 continue  # it started early, and the answer as a whole does not hold it
             match change:
-                case Started() if place in self._resumptions:
-                    ledger.tool_goes_on(place)
                 case Started():
-                    ledger.tool_started(place)
+                    self._note_start(place)
                 case Output():
                     ledger.tool_output(place, change.part)
                 case Progress():
@@ -131,6 +131,12 @@ class Calls:
         if self._round.is_over and self._round.error is None:
             self._round.let_go()
             self._early = None
+
+    def _note_start(self, place: int) -> None:
+        if place in self._resumptions:
+            self._scope.ledger.tool_goes_on(place)
+        elif place not in self._answers:  # of those nothing runs here
+            self._scope.ledger.tool_started(place)
 
     # ------------------------------------------------------------------------------------------ which run
 
@@ -155,15 +161,17 @@ class Calls:
                 case gate.Refused(result=result):
                     closed.append(PlannedCall(one.place, one.call, self._short(one.place, result)))
                 case gate.Answered(answer=answer, arguments=arguments):
-                    result = self._short(one.place, answered(self._tool(one), one.call, answer))
-                    closed.append(PlannedCall(one.place, one.call, result if arguments is None else with_note(result, arguments)))
+                    self._answers[one.place] = answered(self._tool(one), one.call, answer)
+                    runs.append(one)
+                    if arguments is not None:
+                        self._arguments[one.place] = arguments
                 case gate.Waits() | None:
                     pass
                 case _:
                     assert_never(decision)
-        # What was suspended had started already, so it goes on in any case.
+        # What was suspended had started already, so it goes on in any case; what was answered runs no more.
         is_held = bool(opened.waiting.keys() - self._resumptions.keys()) and not self._scope.runs_others
-        kept = [one for one in runs if one.place in self._resumptions] if is_held else runs
+        kept = [one for one in runs if one.place in self._resumptions or one.place in self._answers] if is_held else runs
         return sorted([*kept, *closed], key=lambda one: one.place)
 
     def _decision(self, planned: PlannedCall) -> gate.Decision | None:
@@ -241,6 +249,8 @@ class Calls:
 
     async def _run(self, planned: PlannedCall, on_output: OnOutput) -> ToolResultPart:
         place = planned.place
+        if (result := self._answers.get(place)) is not None:
+            return await settled(planned.call, self._scope.ledger.call_key(place), self._scope, result, self._arguments.get(place))
         return await run_call(
             planned.call,
             self._scope.ledger.call_key(place),
@@ -254,9 +264,11 @@ class Calls:
         return self._scope.tool(planned.call)
 
     def _is_parallel(self, planned: PlannedCall) -> bool:
-        return self._tool(planned).options.parallel
+        return planned.place in self._answers or self._tool(planned).options.parallel
 
     def _resource(self, planned: PlannedCall) -> str | None:
+        if planned.place in self._answers:
+            return None
         return resource_of(self._tool(planned), planned.call, self._arguments.get(planned.place))
 
 

@@ -118,9 +118,23 @@ async def run_call(
             result = said
             break
         retries += 1
+    return await _kept(call_key, scope, result, arguments)
+
+
+async def settled(
+    call: ToolCallPart, call_key: str, scope: Scope, result: ToolResultPart, arguments: Mapping[str, Any] | None
+) -> ToolResultPart:
+    """Return the result of a call that was run outside as it is kept, past the hooks."""
+    if scope.hooked.table.after_tool_call:
+        said = await scope.hooked.result(call, result, not_again=f"{call.name} was run outside")
+        result = result if isinstance(said, Retry) else said
+    return await _kept(call_key, scope, result, arguments)
+
+
+async def _kept(call_key: str, scope: Scope, result: ToolResultPart, arguments: Mapping[str, Any] | None) -> ToolResultPart:
     if scope.context.max_result_tokens is not None:
         result = await _moved_out(result, call_key, scope.context.max_result_tokens, scope.context)
-    return result if arguments is None else with_note(result, arguments)
+    return result if arguments is None else _with_note(result, arguments)
 
 
 def _not_again(tool: Tool[..., Any], retries: int) -> str:
@@ -149,7 +163,7 @@ async def put_out(context: ContextPolicy, call_key: str, parts: tuple[Part, ...]
     return True
 
 
-def with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
+def _with_note(result: ToolResultPart, arguments: Mapping[str, Any]) -> ToolResultPart:
     """Tell the model that its call ran with other arguments than it said; the call itself stays as it came."""
     note = TextPart(f"The arguments were changed to {dumps_text(dict(arguments))}.\n")
     metadata = {**result.metadata, "changed_arguments": arguments}
