@@ -434,7 +434,9 @@ async def test_giving_up_closes_the_calls_legally_and_frees_the_session():
     agent = watched_agent(calls(call("a", "pay", sum=1), call("b", "pay", sum=2)), "ok", tools=[pay])
     watched = await Watched.start(agent, session="s")
     await watched.resume(watched.pending["a"].approve())
-    result = await agent.give_up(watched.state)
+    result = await agent.give_up(watched.state, on_event=watched.made.append)
+    assert fold(watched.made) == result.messages
+    assert watched.kinds[-2:] == ["tool_ended", "run_ended"]
     assert result.generate_reason == "interrupted"
     assert [one.state for one in result.messages[-1].results] == ["success", "interrupted"]
     assert problems(result.messages) == []

@@ -334,13 +334,15 @@ class Agent:
         """
         return Run(self._resumed(state, answers, session, deps, on_event))
 
-    async def give_up(self, state: object, *, session: Session | None = None) -> RunResult:
+    async def give_up(
+        self, state: object, *, session: Session | None = None, on_event: Callable[[Event], object] | None = None
+    ) -> RunResult:
         """End a run that waits: its open calls get `interrupted` results, no model is asked, the session is free again.
 
         Raises:
             UsageError: as `resume_stream`.
         """
-        engine = self._resumed(state, (), session, None, None)
+        engine = self._resumed(state, (), session, None, on_event)
         await engine.give_up()
         assert engine.result is not None
         return engine.result
