@@ -35,6 +35,7 @@ LONG_AGO = [
     message for n in range(12) for message in (UserMessage(f"Question {n}. {text(60)}"), AssistantMessage(f"Answer {n}. {text(60)}"))
 ]
 TOO_LONG = ContextLengthError("prompt is too long")
+FAILURES = (ConnectionLostError, ContextLengthError, RuntimeError)
 
 
 @tool
@@ -128,11 +129,12 @@ async def test_another_model_writes_the_summary_with_its_own_settings_alone():
         "   ",
         ConnectionLostError("gone"),
         ContextLengthError("too long as well"),
+        RuntimeError("lost its way"),
         AssistantMessage([RefusalPart("I will not.")]),
         AssistantMessage("half a", finish_reason="content_filter"),
         Scripted("A summary that dies", slice_chars=3, dies_after=2),
     ],
-    ids=["empty", "blank", "lost", "too long", "refused", "filtered", "died"],
+    ids=["empty", "blank", "lost", "too long", "stranger", "refused", "filtered", "died"],
 )
 async def test_a_summary_that_fails_leaves_a_note_in_its_place_and_the_run_goes_on(answer):
     model = ScriptedModel("Done.")
@@ -142,7 +144,9 @@ async def test_a_summary_that_fails_leaves_a_note_in_its_place_and_the_run_goes_
     sent = said(model.requests[0])
     assert sent[0] == "The conversation before this was left out, to save room."
     assert sent[-1] == "And now?"
-    assert of(made, events.ContextCompacted)[0].detail.endswith(", without a summary")
+    detail = of(made, events.ContextCompacted)[0].detail
+    assert ", without a summary" in detail
+    assert ("gone" in detail or "long as well" in detail or "lost its way" in detail) == (type(answer) in FAILURES)
 
 
 async def test_what_a_summary_cost_that_failed_is_counted():

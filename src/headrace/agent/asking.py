@@ -6,17 +6,24 @@ nowhere, unless it is asked for.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from headrace.agent.context.compaction import Summary, read_summary
 from headrace.agent.context.plan import Compaction
 from headrace.agent.hooks import ModelCall, Stop
 from headrace.agent.reading import Reading
+from headrace.agent.results import describe
 from headrace.agent.setup import Setup
 from headrace.agent.standing import Standing
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.request import NamedTool, Settings, ToolChoice
+from headrace.models.scripted import ScriptedModel
+
+Asked: TypeAlias = ModelCall | AssistantMessage
+"""What is asked of the model, or what a hook answers in its place."""
 
 
 class Asking:
@@ -29,7 +36,7 @@ class Asking:
         self._hooked = run.hooked
         self._reminders: tuple[Message, ...] = ()
 
-    async def call(self, *, is_forced: bool) -> ModelCall | Stop:
+    async def call(self, *, is_forced: bool) -> Asked | Stop:
         """Return what is to be asked, or that a hook ends the run."""
         run = self._run
         run.refresh_offer()
@@ -40,7 +47,7 @@ class Asking:
         # The summary may have used up what was left of a limit.
         return await self.call_again(is_forced=is_forced or run.ledger.loop.spent is not None)
 
-    async def call_again(self, *, is_forced: bool) -> ModelCall | Stop:
+    async def call_again(self, *, is_forced: bool) -> Asked | Stop:
         """Return the call of this round once more, as hooks leave it.
 
         What the model is reminded of is said once an occasion, so a call that is made again says it again. A tool that a hook took
@@ -100,9 +107,12 @@ class Asking:
         """Return what an answer is read with; nothing is open yet."""
         return Reading(self._run.ledger, new_id=self._setup.new_id, now=self._setup.now)
 
-    async def open(self, call: ModelCall, reading: Reading) -> None:
+    async def open(self, call: Asked, reading: Reading) -> None:
         """Ask; nothing is sent before the first chunk is read."""
         model = self._setup.model
+        if isinstance(call, AssistantMessage):  # nobody is asked; for readers it comes as any other
+            await reading.open(ScriptedModel(call, id=model.id, new_id=self._setup.new_id).stream(()))
+            return
         await reading.open(
             model.stream(call.messages, tools=call.tools, tool_choice=call.tool_choice, output=call.output, settings=call.settings)
         )
@@ -115,14 +125,14 @@ class Asking:
         plan = sending.plan(is_recovery=is_recovery)
         if plan is None:
             return False
-        summary = await self._summary(plan) if plan.request else None
+        summary, why = await self._summary(plan) if plan.request else (None, "")
         done = sending.compact(plan, summary)
         self._run.ledger.at = self._setup.now()
-        self._run.ledger.compacted(done.messages_before, done.messages_after, done.detail)
+        self._run.ledger.compacted(done.messages_before, done.messages_after, f"{done.detail}{why}")
         return True
 
-    async def _summary(self, plan: Compaction) -> Summary | None:
-        """Have a model sum up what is left out; None if it fails, and then it is left out without."""
+    async def _summary(self, plan: Compaction) -> tuple[Summary | None, str]:
+        """Have a model sum up what is left out; None if it fails, and then it is left out without; and why it failed."""
         other, setup = self._setup.context.summary_model, self._setup
         try:
             if other is not None:
@@ -131,13 +141,13 @@ class Asking:
                 answer = await setup.model.request(plan.request, settings=_for_a_summary(setup.settings))
         except UsageError:
             raise
-        except HeadraceError as error:
+        except Exception as error:  # noqa: BLE001 - a model may be a stranger's code; without a summary the run goes on as well
             said = getattr(error, "partial", None)
             if isinstance(said, AssistantMessage):  # what it said in vain was paid for
                 self._run.ledger.spending.add_beside(said)
-            return None
+            return None, f": {describe(error)}"
         self._run.ledger.spending.add_beside(answer)
-        return read_summary(answer)
+        return read_summary(answer), ""
 
 
 def _for_a_summary(settings: Settings) -> Settings:

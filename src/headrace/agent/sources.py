@@ -26,8 +26,9 @@ class Sources:
 
     async def open(self) -> None:
         """Open them, side by side; if one of them raises, or the caller is cancelled, none stays open."""
-        if len(self._sources) == 1:  # as most agents have it: no task is needed
-            await self._open(self._sources[0])
+        if len(self._sources) < 2:  # as most agents have it: no task is needed
+            for source in self._sources:
+                await self._open(source)
             return
         tasks = [asyncio.create_task(self._open(source), name=f"headrace-open-{source.name}") for source in self._sources]
         try:
