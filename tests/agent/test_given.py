@@ -95,6 +95,21 @@ async def test_a_state_from_before_the_first_answer_asks_the_model():
     assert result.output == "done"
 
 
+async def test_a_session_that_keeps_answers_keeps_those_of_the_input_and_no_calls():
+    agent = Agent(ScriptedModel("done", "next"))
+    by_hand = [
+        UserMessage("a"),
+        asks(call("x")),
+        ToolMessage("1", call_id="x", name="note"),
+        AssistantMessage("answer to a"),
+        UserMessage("b"),
+    ]
+    await run(agent, by_hand, session="s", keep="answers")
+    assert [message.text for message in agent.sessions.get("s").messages] == ["a", "answer to a", "b", "done"]
+    await run(agent, conversation(UserMessage("c")), session="t", keep="answers")
+    assert [message.text for message in agent.sessions.get("t").messages] == ["note one", "noted", "c", "next"]
+
+
 @pytest.mark.parametrize(
     ("given", "place"),
     [

@@ -67,7 +67,7 @@ def test_an_answer_that_called_tools_in_vain_is_kept_without_the_calls():
 
 def test_an_empty_answer_and_one_that_only_paused_are_no_answers():
     assert kept([ASKED, DONE.replace(parts=[])], "answers") == (ASKED,)
-    assert kept([ASKED, DONE.replace(generate_reason=None)], "answers") == (ASKED,)
+    assert kept([ASKED, DONE.replace(generate_reason=None, run_id="r")], "answers") == (ASKED,)
 
 
 def test_a_way_to_keep_that_does_not_exist_is_named():

@@ -129,7 +129,9 @@ def _as_answer(message: Message) -> Message | None:
         return message if message.origin != "framework" else None
     if not isinstance(message, AssistantMessage):
         return None
-    if message.generate_reason in (None, "tool_calls"):
+    # A run's own answer without a reason was empty or paused; one that was made by hand, for the input, has neither run nor reason.
+    is_by_hand = message.run_id is None and not message.has(ToolCallPart)
+    if message.generate_reason == "tool_calls" or (message.generate_reason is None and not is_by_hand):
         return None
     if not message.has(ToolCallPart):
         return message if message.parts else None
