@@ -150,7 +150,7 @@ MAY = {
     "after_run": {"GoOn"},
     "before_round": {"Stop"},
     "after_round": {"Stop"},
-    "before_model_call": {"Stop"},
+    "before_model_call": {"Stop", "AssistantMessage"},
     "after_model_call": {"Stop", "Retry", "AssistantMessage"},
     "before_tool_call": {"Stop", "Veto", "Ask"},
     "after_tool_call": {"Retry"},
@@ -356,6 +356,37 @@ async def test_a_tool_that_a_hook_makes_up_is_offered_and_unknown():
 
     watched = await watch(agent_with(hook("before_model_call", more), answers=[asking(call(name="extra")), "done"]))
     assert watched.results[0].metadata["error_type"] == "UnknownToolError"
+
+
+async def test_a_hook_may_answer_in_the_model_s_place_which_is_then_not_asked():
+    cached = AssistantMessage("from the cache", generate_reason="interrupted", id="old", usage=Usage(input_tokens=99))
+    later, after = Said(), Said()
+    agent = agent_with(
+        hook("before_model_call", cached), hook("before_model_call", said=later), hook("after_model_call", said=after), answers=["asked"]
+    )
+    watched = await watch(agent)
+    assert watched.result.output == "from the cache"
+    assert watched.result.generate_reason == "completed"
+    assert watched.result.usage == Usage()
+    assert agent.model.requests == []
+    assert [event.text for event in watched.of(events.TextDelta)] == ["from the cache"]
+    assert (len(later), [message.text for _, message in after.calls]) == (0, ["from the cache"])
+    assert (await watch(agent, "again")).result.output == "asked"
+
+
+async def test_an_answer_in_the_model_s_place_may_call_tools():
+    tools = Tools()
+    agent = agent_with(hook("before_model_call", AssistantMessage([call(text="of the hook")])), answers=["done"], tools=tools)
+    watched = await watch(agent)
+    assert tools.ran == ["of the hook"]
+    assert watched.result.output == "done"
+
+
+async def test_an_answer_in_the_model_s_place_of_a_forced_one_ends_the_run():
+    agent = agent_with(hook("before_model_call", None, AssistantMessage([call("z")])), max_rounds=1)
+    watched = await watch(agent)
+    assert watched.result.generate_reason == "max_rounds"
+    assert [result.state for result in watched.results] == ["success", "not_run"]
 
 
 async def test_hooks_see_that_an_answer_is_forced():

@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias, assert_never
 
-from headrace.agent.asking import Asking
+from headrace.agent.asking import Asked, Asking
 from headrace.agent.calls import Calls
 from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.gate import HookSaid
 from headrace.agent.given import steering
 from headrace.agent.heard import Hearing
-from headrace.agent.hooks import ModelCall, Stop
+from headrace.agent.hooks import Stop
 from headrace.agent.interruption import Interruption
 from headrace.agent.reading import Reading
 from headrace.agent.run_result import RunResult
@@ -58,7 +58,7 @@ class Engine:
         self._hooked = self._run.hooked
         self._asking = Asking(setup, self._run)
         self._phase: _Phase = "new"
-        self._call: ModelCall | None = None
+        self._call: Asked | None = None
         self._reading: Reading | None = None
         self._is_forced = self._has_recovered = False
         self._hearing = Hearing(setup, self._run)
@@ -241,7 +241,7 @@ class Engine:
         self._phase = "answer"
         await self._ask(call)
 
-    async def _ask(self, call: ModelCall) -> None:
+    async def _ask(self, call: Asked) -> None:
         await self._drop_early()
         self._call, self._reading = call, self._asking.reading()
         # Hooks have a say in every call, before it runs; so with such hooks none starts early.
@@ -295,7 +295,7 @@ class Engine:
             self._ledger.reach_limit()
         await self._go_on_with(await self._asking.call_again(is_forced=self._is_forced) if call is None else call)
 
-    async def _go_on_with(self, call: ModelCall | Stop) -> None:
+    async def _go_on_with(self, call: Asked | Stop) -> None:
         if isinstance(call, Stop):
             self._wind_up("stopped")  # the round had begun
             await self._stop(call)

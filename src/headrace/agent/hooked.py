@@ -86,8 +86,8 @@ class Hooked:
                 raise wrong_return(hook, "after_run", said, "a GoOn or None")
         return None
 
-    async def asked(self, call: ModelCall) -> ModelCall | Stop:
-        """Return the model call as the hooks leave it."""
+    async def asked(self, call: ModelCall) -> ModelCall | AssistantMessage | Stop:
+        """Return the model call as the hooks leave it, or what one of them answers in the model's place: that used nothing."""
         for hook in self.table.before_model_call:
             said = await self._ask(hook, "before_model_call", call)
             match said:
@@ -95,10 +95,12 @@ class Hooked:
                     pass
                 case ModelCall():
                     call = said
+                case AssistantMessage():
+                    return msgspec.structs.replace(said, generate_reason=None, usage=None)
                 case Stop():
                     return said
                 case _:
-                    raise wrong_return(hook, "before_model_call", said, "a ModelCall, a Stop or None")
+                    raise wrong_return(hook, "before_model_call", said, "a ModelCall, an AssistantMessage, a Stop or None")
         return call
 
     async def answer(self, message: AssistantMessage) -> AssistantMessage | Retry | Stop:

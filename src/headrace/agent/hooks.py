@@ -130,8 +130,10 @@ class Hooks:
     async def after_round(self, here: Here, message: AssistantMessage) -> Stop | None:
         """The answer of a round and the results of its calls, if it has any, are in the history."""
 
-    async def before_model_call(self, here: Here, call: ModelCall) -> ModelCall | Stop | None:
+    async def before_model_call(self, here: Here, call: ModelCall) -> ModelCall | AssistantMessage | Stop | None:
         """See what is asked; may change it. What is changed here is sent, and kept nowhere.
+
+        May answer in the model's place, which is then not asked: the answer is kept and seen as any other, and has used nothing.
 
         A tool that is taken away here is not offered for this call: if the model calls it nevertheless, it does not run.
         """
