@@ -8,10 +8,13 @@ from typing import Any
 from agent_worlds import IDEMPOTENT, Ground, World
 from headrace.agent import events
 from headrace.agent.approval import Approve
+from headrace.agent.event_codec import decode_event, encode_event
 from headrace.agent.fold import fold
 from headrace.messages.message import AssistantMessage
 from legal_history import problems
 from wire_judge import wire_problems
+
+SPECS = World(lines=()).agent().tools.specs
 
 
 def check_events(made: list[Any], *, is_broken: bool = False) -> None:
@@ -37,8 +40,36 @@ def check_events(made: list[Any], *, is_broken: bool = False) -> None:
                 assert not +open_blocks, event
             case _:
                 pass
-    subruns: dict[str, int] = {}
+    check_order(made)
     for event in made:
+        assert decode_event(encode_event(event)) == event
+
+
+def check_order(made: list[Any]) -> None:
+    """What a call gives out comes while it runs, answers come after their questions, rounds only go on; the same inside sub-agents."""
+    started: set[str] = set()
+    ended: set[str] = set()
+    asked: set[str] = set()
+    subruns: dict[str, int] = {}
+    round_ = 0
+    for event in made:
+        assert event.round >= round_, event
+        round_ = event.round
+        match event:
+            case events.ToolStarted():
+                assert event.call_key not in ended, event
+                started.add(event.call_key)
+            case events.ToolOutput() | events.ToolProgress() | events.SubRun():
+                assert event.call_key in started - ended, event
+            case events.ToolEnded():
+                assert event.call_key not in ended, event
+                ended.add(event.call_key)
+            case events.ApprovalRequired() | events.ExternalRequired():
+                asked.add(event.pending.call_key)
+            case events.ApprovalGiven():
+                assert event.answer.call_key in asked, event
+            case _:
+                pass
         if isinstance(event, events.SubRun):
             assert event.event.seq == subruns.get(event.event.run_id, 0) + 1, event
             subruns[event.event.run_id] = event.event.seq
@@ -50,7 +81,7 @@ def block_of(event: Any) -> tuple[Any, ...]:
     return (getattr(event, "kind", "reasoning"), event.message_id, event.part)
 
 
-def check_end(made: list[Any], result: Any, world: World, *, is_broken: bool = False, before: tuple[Any, ...] = ()) -> None:
+def check_end(made: list[Any], result: Any, *, is_broken: bool = False, before: tuple[Any, ...] = ()) -> None:
     """The history is legal everywhere, every call has exactly one result, in order; events and messages agree."""
     check_events(made, is_broken=is_broken)
     assert isinstance(made[-1], events.RunEnded)
@@ -59,7 +90,7 @@ def check_end(made: list[Any], result: Any, world: World, *, is_broken: bool = F
     assert fold(made) == result.messages
     assert problems(result.messages) == []
     history = (*before, *result.messages)
-    assert wire_problems(history, world.agent().tools.specs) == []
+    assert wire_problems(history, SPECS) == []
     ended = Counter(event.call_key for event in made if isinstance(event, events.ToolEnded))
     assert all(count == 1 for count in ended.values()), ended
     assert len(ended) == sum(len(message.tool_calls) for message in result.messages if isinstance(message, AssistantMessage))

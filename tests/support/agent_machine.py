@@ -18,6 +18,7 @@ from agent_laws import check_end, check_runs
 from agent_world_strategies import ASKED_AGAIN, TEXTS, worlds
 from agent_worlds import NAMES, Ground, reply_to
 from headrace.agent.approval import Approve, Deny
+from headrace.agent.run_result import RunResult
 from headrace.agent.session import MemorySessions, Session
 from headrace.errors import ConflictError, HeadraceError, StateError
 from headrace.messages.message import AssistantMessage, Message
@@ -56,7 +57,7 @@ class AgentMachine(RuleBasedStateMachine):
     def start(self, run):
         """Let a reader read; it stalls after each event until it may go on."""
         self.run, self.result, self.is_cancelled = run, None, False
-        self.permits, self.is_leaving = 1.0, False
+        self.permits, self.is_leaving = 3.0, False
         self.may_read = asyncio.Event()
         self.task = self.loop.create_task(self.read_all(run))
         self.pass_time()
@@ -101,7 +102,7 @@ class AgentMachine(RuleBasedStateMachine):
         """The run is over: everything must hold."""
         self.is_over = True
         made, result = self.made, self.result
-        check_end(made, result, self.world, is_broken=self.is_broken, before=self.before)
+        check_end(made, result, is_broken=self.is_broken, before=self.before)
         check_runs(self.ground, made, self.world)
         session = self.sessions.get("s")
         assert session.messages == (*self.before, *result.messages)
@@ -158,26 +159,24 @@ class AgentMachine(RuleBasedStateMachine):
             self.steered.append(word)
 
     @precondition(lambda self: self.is_running)
-    @rule()
-    def interrupt(self):
-        self.loop.call_soon(self.run.interrupt)
-        self.pass_time()
-        self.allow(math.inf)
-        assert not self.is_running
-
-    @precondition(lambda self: self.is_running)
-    @rule()
-    def leave(self):
-        self.is_leaving = True
-        self.allow(1)
-
-    @precondition(lambda self: self.is_running)
-    @rule()
-    def cancel(self):
-        self.is_cancelled = True
-        self.task.cancel()
-        self.pass_time()
-        assert not self.is_running
+    @rule(way=st.sampled_from(["read on", "read on", "read on", "read on", "interrupt", "leave", "cancel"]))
+    def end_it(self, way):
+        match way:
+            case "interrupt":
+                self.loop.call_soon(self.run.interrupt)
+                self.pass_time()
+                self.allow(math.inf)
+                assert not self.is_running
+            case "leave":
+                self.is_leaving = True
+                self.allow(1)
+            case "cancel":
+                self.is_cancelled = True
+                self.task.cancel()
+                self.pass_time()
+                assert not self.is_running
+            case _:
+                self.allow(60)
 
     @precondition(lambda self: not self.is_over and self.sessions.get("s").holder is not None)
     @rule()
@@ -215,8 +214,10 @@ class AgentMachine(RuleBasedStateMachine):
                 self.agent.resume_stream(state, wrong)
 
     @precondition(lambda self: self.is_waiting)
-    @rule()
-    def give_up(self):
+    @rule(is_sure=st.sampled_from([False, False, True]))
+    def give_up(self, is_sure):
+        if not is_sure:
+            return
         run_id = self.result.run_id
         self.result = self.runner.run(self.agent.give_up(self.result.state))
         assert self.result.run_id == run_id
@@ -226,11 +227,14 @@ class AgentMachine(RuleBasedStateMachine):
         self.is_over = True
 
     @precondition(lambda self: not self.is_over and self.made)
-    @rule()
-    def die(self):
+    @rule(is_sure=st.sampled_from([False, True]))
+    def die(self, is_sure):
         """The process dies, and another one goes on with the state that it left."""
+        if not is_sure:
+            return
         text = json.dumps(self.run.state)
         state = json.loads(text)
+        assert json.loads(json.dumps(RunResult.from_state(text).state)) == state
         if state["open"] is None:
             return
         self.skip += len(self.agent.model.requests)

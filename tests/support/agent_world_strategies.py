@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from agent_worlds import NAMES, Line, Said, World
 
-ARGUMENTS = st.integers(0, 8).map(lambda n: f'{{"n": {n}}}') | st.sampled_from(["{}", '{"n"', "[1]", "", '{"n": "x"}'])
+ARGUMENTS = [f'{{"n": {n}}}' for n in range(9)]
+BAD = ["{}", '{"n"', "[1]", "", '{"n": "x"}']
 TEXTS = ("some words", " ", "swap it", "stop it", "more of it", '{"n": 1}', '{"n": "x"}')
 ASKED_AGAIN = "say it again"
 """A text for which hooks have the model asked again."""
@@ -40,28 +41,30 @@ def worlds(*, names=NAMES, texts=TEXTS, ids=("",), **fixed):
 
 
 def parts(names, texts, ids):
-    calls = st.one_of(
-        st.builds(Said, st.just("call"), ARGUMENTS, st.sampled_from(names), st.sampled_from(ids)),
-        st.builds(Said, st.just("call"), st.sampled_from(['{"task": "1"}', '{"task": "3"}']), st.just("sub")),
-    )
-    return st.one_of(
-        calls,
-        calls,
+    call = st.builds(Said, st.just("call"), st.sampled_from([*ARGUMENTS, *ARGUMENTS, *BAD]), st.sampled_from(names), st.sampled_from(ids))
+    sub = st.builds(Said, st.just("call"), st.sampled_from(['{"task": "3"}', '{"task": "1"}']), st.just("sub"))
+    others = (
         st.builds(Said, st.just("text"), st.sampled_from(texts)),
         st.builds(Said, st.just("reasoning"), st.sampled_from(["", "thinking"])),
         st.builds(Said, st.just("refusal"), st.just("no")),
         st.builds(Said, st.just("call"), st.sampled_from(['{"n": 1}', "{}"]), st.just("answer")),
     )
+    return st.integers(0, 9).flatmap(lambda n: call if n < 6 else sub if n == 6 else st.one_of(*others))
 
 
 def lines(said):
     return st.builds(
         Line,
-        st.lists(said, max_size=5).map(with_ids),
-        st.sampled_from([None, None, None, "stop", "length", "content_filter", "pause", "error"]),
-        st.sampled_from([None, None, None, None, 0, 1, 3, 8]),
+        st.lists(said, min_size=1, max_size=5).map(with_ids) | st.just(()),
+        seldom("stop", "length", "content_filter", "pause", "error"),
+        seldom(0, 1, 3, 8),
         st.sampled_from([3, 100]),
     )
+
+
+def seldom(*values):
+    """Mostly None."""
+    return st.sampled_from([*[None] * (6 * len(values)), *values])
 
 
 def with_ids(said: list[Said]) -> tuple[Said, ...]:

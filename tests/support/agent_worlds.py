@@ -41,8 +41,8 @@ from headrace.tools.tool import tool
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 IDEMPOTENT = ("pieces", "add", "flaky", "soon", "sub_soon")
-TAIL = 40
-"""How many plain answers come after the scripted ones."""
+TIMES = 20
+"""How often the model plays its lines, with a plain answer behind the last one."""
 
 
 class Clock:
@@ -142,7 +142,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """A world.
 
     Attributes:
-        lines: what the model says; then come plain answers.
+        lines: what the model says, over and over, with a plain answer behind the last one.
         is_gated: tools wait until somebody lets them go; else they run through.
         in_part: people answer one question at a time.
         others: the options of the agent have the same names as its own.
@@ -165,7 +165,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     def model(self, ids: Iterator[int], mark: str, *, skip: int = 0) -> ScriptedModel:
         """Return the model, the first answers of which were consumed before."""
         last = '{"n": 1}' if self.output is not None else "the end"
-        answers = [line.answer for line in self.lines] + [Line((Said("text", last),)).answer] * TAIL
+        answers = [line.answer for line in (*self.lines, Line((Said("text", last),)))] * TIMES
         return ScriptedModel(*answers[skip:], new_id=lambda: f"{mark}m{next(ids)}", clock=Clock())
 
     def agent(self, *, mark: str = "", skip: int = 0, sessions: MemorySessions | None = None) -> Agent:
