@@ -8,7 +8,7 @@ the run with that error: nothing is passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -182,7 +182,7 @@ class HookTable(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: something is no `Hooks`, or has a hook of an unknown name.
         """
-        given = hooks if isinstance(hooks, Iterable) else (hooks,)
+        given = cast("Iterable[object]", hooks) if isinstance(hooks, Iterable) else (hooks,)
         listed: list[Hooks] = []
         for n, hook in enumerate(given):
             if not isinstance(hook, Hooks):
