@@ -267,6 +267,13 @@ async def test_complaint_12_a_stream_that_just_closes_is_an_error_and_no_answer(
     assert error.result.messages[1].finish_reason is None
 
 
+async def test_complaint_12_a_body_without_anything_is_no_empty_answer():
+    """lemonade: a gateway made an ending up for a body that had none, and the run ended well with nothing said."""
+    error, made = await fail(Agent(ScriptedModel(b"")), StreamTruncatedError)
+    assert [message.role for message in error.result.messages] == ["user"]
+    assert of(made, events.ReminderAdded) == []
+
+
 async def test_complaint_13_a_try_after_partial_output_does_not_join_both():
     """llxprt-code #3048: both attempts became one message; deepagents #5905 and the AI SDK 7 give each attempt events of its own."""
     broken, whole = body(text_stream("Hello ", "wor")[:3]), body(text_stream("Hello ", "world"))

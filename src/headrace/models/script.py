@@ -77,7 +77,8 @@ def steps_of(answer: object, slice_chars: int | None) -> list[Step]:
     if isinstance(answer, AssistantMessage):
         return [*chunks_of(answer, slice_chars)]
     if isinstance(answer, bytes):
-        return [answer[at : at + (slice_chars or len(answer))] for at in range(0, len(answer), slice_chars or len(answer) or 1)]
+        size = slice_chars or len(answer) or 1
+        return [answer[at : at + size] for at in range(0, len(answer), size)] or [b""]  # an empty body is a body, and broken
     if isinstance(answer, (Exception, MessageChunk)):
         return [answer]
     if isinstance(answer, Sequence):
