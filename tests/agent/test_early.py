@@ -13,6 +13,7 @@ import pytest
 import gemini_bytes
 import messages_bytes
 import responses_bytes
+from early_desk import DONE, Desk, agent_of, call, ended, script, states, texts
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Answer, Approve
@@ -25,8 +26,6 @@ from headrace.messages.message import AssistantMessage
 from headrace.models.answer import AttemptDiscarded
 from headrace.models.model import Model
 from headrace.models.scripted import ScriptedModel
-from headrace.tools.context import Context
-from headrace.tools.suspend import Suspend
 from headrace.tools.tool import tool
 from legal_history import problems
 from run_checks import check_run, failed_run, run_checked
@@ -35,77 +34,6 @@ from wire_bytes import cohere, cohere_call, last_line, line
 
 DEADLINE_S = 20
 """A test that would hang fails after this time; none waits for it."""
-
-
-class Desk:
-    """Tools that say when they run: `log` holds what happened, in order; `ran` is set when the first has run."""
-
-    def __init__(self):
-        self.log = []
-        self.ran = asyncio.Event()
-        self.never = asyncio.Event()
-        self.began = asyncio.Event()
-        desk = self
-
-        @tool(idempotent=True, resource="{spot}")
-        async def look(n: int, context: Context, spot: str | None = None) -> str:
-            """Look."""
-            desk.log.append(f"look {n}")
-            context.progress("looking", done=n)
-            desk.ran.set()
-            return f"seen {n}"
-
-        @tool(idempotent=True)
-        async def hang(n: int) -> str:
-            """Hang until it is cancelled."""
-            desk.log.append(f"hang {n}")
-            desk.began.set()
-            try:
-                await desk.never.wait()
-            except asyncio.CancelledError:
-                desk.log.append(f"cancelled {n}")
-                raise
-            return "never"
-
-        @tool(resource="{spot}")
-        async def write(n: int, spot: str | None = None) -> str:
-            """Write."""
-            desk.log.append(f"write {n}")
-            return f"wrote {n}"
-
-        @tool(idempotent=True, parallel=False)
-        async def alone(n: int) -> str:
-            """Run alone."""
-            desk.log.append(f"alone {n}")
-            return f"alone {n}"
-
-        @tool(idempotent=True, needs_approval=lambda arguments: arguments["n"] > 9)
-        async def asks(n: int) -> str:
-            """Ask for large numbers."""
-            desk.log.append(f"asks {n}")
-            return f"asked {n}"
-
-        @tool(idempotent=True, external=True)
-        async def outside(n: int) -> str:
-            """Run outside."""
-
-        @tool(idempotent=True)
-        async def waits(n: int, context: Context) -> str:
-            """Wait for somebody."""
-            desk.log.append(f"waits {n}")
-            desk.ran.set()
-            if context.resumption is None:
-                raise Suspend(state={"n": n})
-            return f"told {context.resumption.replies[0].value}"
-
-        @tool(idempotent=True)
-        async def breaks(n: int) -> str:
-            """Break."""
-            desk.log.append(f"breaks {n}")
-            desk.ran.set()
-            raise ValueError("broken")
-
-        self.tools = [look, hang, write, alone, asks, outside, waits, breaks]
 
 
 @pytest.fixture
@@ -120,36 +48,6 @@ async def _no_hanging():
             yield
     except TimeoutError:
         pytest.fail("a call did not start early, or was not cancelled")
-
-
-def call(index, name="look", call_id=None, **arguments):
-    """A whole block of the Messages protocol that calls a tool."""
-    return messages_bytes.call(index, name, json.dumps(arguments), id=call_id or f"toolu_{index}")
-
-
-def ended(word="tool_use"):
-    return messages_bytes.ended(word) + messages_bytes.STOP
-
-
-def script(*steps, word="tool_use"):
-    """An answer of the Messages protocol, with gates between its blocks."""
-    return [messages_bytes.start(), *steps, ended(word)]
-
-
-DONE = messages_bytes.body(messages_bytes.text(0, "It is done."))
-
-
-def agent_of(desk, *answers, early=True, **fields):
-    model = ScriptedModel(*answers, protocol="anthropic-messages")
-    return Agent(model, tools=desk.tools, early_start=early, **fields)
-
-
-def states(result):
-    return [part.state for message in result.messages if message.role == "tool" for part in message.parts]
-
-
-def texts(result):
-    return [part.text for message in result.messages if message.role == "tool" for part in message.parts]
 
 
 # ---------------------------------------------------------------------------------------------- it starts early
@@ -370,8 +268,8 @@ async def test_where_all_calls_wait_for_one_none_starts_early(desk):
 async def test_a_call_behind_one_on_the_same_resource_keeps_its_turn(desk):
     gate = asyncio.Event()
     answer = script(call(0, "write", n=1, spot="a"), call(1, n=2, spot="a"), call(2, n=3, spot="b"), gate)
-    await held(agent_of(desk, answer, DONE), gate, desk, ["look 3"])
-    assert desk.log == ["look 3", "write 1", "look 2"]
+    await held(agent_of(desk, answer, DONE), gate, desk, ["look 3@b"])
+    assert desk.log == ["look 3@b", "write 1@a", "look 2@a"]
 
 
 async def held(agent, gate, desk, early):
@@ -404,7 +302,7 @@ async def test_nothing_overtakes_a_call_of_which_it_is_not_known_what_it_works_o
     gate = asyncio.Event()
     answer = script(messages_bytes.call(0, "write", '{"n": 1, "spot": "a\nb"}'), call(1, n=2, spot="a\nb"), gate)
     await held(agent_of(desk, answer, DONE), gate, desk, [])
-    assert desk.log == ["write 1", "look 2"]
+    assert desk.log == ["write 1@a\nb", "look 2@a\nb"]
 
 
 @pytest.mark.parametrize("limits", [{"tool_calls": 2}, {"calls_per_tool": {"look": 2}}])
