@@ -336,6 +336,39 @@ async def test_a_block_keeps_a_server_open_over_runs_also_where_blocks_overlap()
     await agent.aclose()
 
 
+async def test_runs_side_by_side_share_a_server():
+    server = bare()
+    agents = [Agent(ScriptedModel(asks("pid"), "Done."), tools=[server]) for _ in range(5)]
+    async with agents[0]:
+        pids = {results(result)[0].text for result, _ in await asyncio.gather(*(run(agent) for agent in agents))}
+    assert len(pids) == 1
+    assert "closed" in repr(server)
+
+
+def test_a_server_serves_synchronous_runs_one_after_the_other():
+    agent = Agent(ScriptedModel(*[asks("add", a=1, b=2), "Three."] * 2), tools=[bare()])
+    for _ in range(2):
+        assert results(agent.run_sync("go"))[0].parts[0] == JsonPart({"sum": 3})
+
+
+async def test_a_sub_agent_has_its_own_servers_and_what_they_say_is_seen_outside():
+    inner = Agent(ScriptedModel(asks("progress"), "Half."), tools=[bare()])
+    result, made = await run(Agent(ScriptedModel(asks("ask", task="go"), "Done."), tools=[inner.as_tool("ask", "Asks.")]))
+    assert results(result)[0].text == "Half."
+    assert any(isinstance(event.event, events.ToolProgress) for event in of(made, events.SubRun))
+
+
+async def test_a_call_of_a_server_in_a_sub_agent_waits_outside_and_goes_on():
+    inner = Agent(ScriptedModel(asks("count")), tools=[bare()])
+    paused, _ = await run_to_pause(Agent(ScriptedModel(asks("ask", task="go")), tools=[inner.as_tool("ask", "Asks.")]))
+    (pending,) = paused.pending
+    assert (pending.call.name, len(pending.path)) == ("count", 1)
+    inner = Agent(ScriptedModel("Counted."), tools=[bare()])
+    outer = Agent(ScriptedModel("Done."), tools=[inner.as_tool("ask", "Asks.")])
+    result = await outer.resume(json.loads(json.dumps(paused.state)), [Approve(call_key=pending.call_key)])
+    assert (results(result)[0].text, result.message.text) == ("Counted.", "Done.")
+
+
 async def test_a_pause_closes_a_server_and_a_run_that_is_left_does_too():
     server = bare()
     agent = Agent(ScriptedModel(asks("count"), asks("pid")), tools=[server])
