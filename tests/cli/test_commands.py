@@ -36,7 +36,19 @@ async def say(conversation, entry):
 
 async def test_help_lists_every_command(conversation):
     said = await say(conversation, "/help")
-    for name in ("/help", "/model [ID]", "/system [TEXT]", "/tools [on|off GROUP]", "/mode [MODE]", "/usage", "/compact", "/clear", "/save FILE", "/load FILE", "/exit"):
+    for name in (
+        "/help",
+        "/model [ID]",
+        "/system [TEXT]",
+        "/tools [on|off GROUP]",
+        "/mode [MODE]",
+        "/usage",
+        "/compact",
+        "/clear",
+        "/save FILE",
+        "/load FILE",
+        "/exit",
+    ):
         assert f"{name} " in said
 
 
@@ -183,7 +195,9 @@ async def test_a_group_of_tools_is_switched_off_and_on_again(talk):
     assert talk.agent.tools.names == ("delete", "sense", "look", "write")
 
 
-@pytest.mark.parametrize(("entry", "words"), [("/tools off web", "no group 'web'; the groups are: files"), ("/tools of files", "/tools on GROUP")])
+@pytest.mark.parametrize(
+    ("entry", "words"), [("/tools off web", "no group 'web'; the groups are: files"), ("/tools of files", "/tools on GROUP")]
+)
 async def test_a_group_that_is_not_there_is_wrong_use(talk, entry, words):
     with pytest.raises(UsageError, match=words):
         await obey(talk, entry)

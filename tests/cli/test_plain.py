@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.cli.plain import PlainRun
 from headrace.errors import ConnectionLostError
@@ -9,6 +12,7 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import RefusalPart, TextPart, ToolCallPart
 from headrace.models.script import Scripted
 from headrace.models.scripted import ScriptedModel
+from headrace.tools.tool import tool
 
 
 def add(a: int, b: int) -> int:
@@ -87,3 +91,38 @@ async def test_the_text_of_a_tool_round_in_which_the_run_ended_is_told_once_and_
     assert answer == ""
     assert activity.count("I add.") == 1
     assert "interrupted" in activity
+
+
+# ---------------------------------------------------------------------------------------------- waiting
+
+
+@tool(needs_approval=True)
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+async def test_a_run_that_waits_has_no_answer_yet_and_what_was_said_before_is_not_given_when_it_goes_on():
+    call = AssistantMessage([TextPart("I shall pay."), ToolCallPart(id="c", name="pay", arguments={"amount": 3})])
+    agent = Agent(ScriptedModel(call, "Paid."), tools=[pay])
+    first, then = PlainRun(has_tools=True), PlainRun(has_tools=True)
+    async with agent.stream("?") as run:
+        told = [first.feed(event) async for event in run]
+    assert "".join(output.answer for output in told) == ""
+    assert "I shall pay." in "".join(output.activity for output in told)
+    async with agent.resume_stream(run.result.state) as waits_again:
+        again = [then.feed(event) async for event in waits_again]
+    assert "".join(output.answer for output in again) == ""
+    last = PlainRun(has_tools=True)
+    async with agent.resume_stream(waits_again.result.state, [waits_again.result.pending[0].approve()]) as run:
+        told = [last.feed(event) async for event in run]
+    assert "".join(output.answer for output in told) == "Paid.\n"
+    assert "".join(output.activity for output in told) == "· approved\n← pay paid 3\n· 2 rounds\n"
+
+
+def test_how_far_a_tool_is_and_what_a_sub_agent_does_is_activity():
+    plain, head = PlainRun(has_tools=True), (1, "run", 1, datetime(2026, 1, 2, tzinfo=UTC))
+    plain.feed(events.ToolCallEnded(*head, "m/0", "c", "find", "{}", {}, True))
+    assert plain.feed(events.ToolProgress(*head, "m/0", "load", 1, 2)).activity == "· find: load (1/2)\n"
+    inner = events.ToolCallEnded(*head, "s/0", "c", "fetch", "{}", {}, True)
+    assert plain.feed(events.SubRun(*head, "m/0", inner)).activity == "┊ → fetch {}\n"

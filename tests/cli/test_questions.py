@@ -55,7 +55,14 @@ def test_yes_approves(entry):
 
 @pytest.mark.parametrize(
     ("entry", "reason"),
-    [("n", ""), ("no", ""), ("n because it is mine", "it is mine"), ("no, not now", "not now"), ("n: 2 of them", "2 of them"), ("n 2 of", "2 of")],
+    [
+        ("n", ""),
+        ("no", ""),
+        ("n because it is mine", "it is mine"),
+        ("no, not now", "not now"),
+        ("n: 2 of them", "2 of them"),
+        ("n 2 of", "2 of"),
+    ],
 )
 def test_no_denies_with_a_reason(entry, reason):
     pending = waiting()
@@ -77,7 +84,9 @@ def test_edit_is_a_wish_and_no_answer_yet():
     assert read_entry(waiting(), "e") == "edit"
 
 
-@pytest.mark.parametrize("entry", ["", "maybe", "yes please", "yy", "y n", "a3", "a0", "a1 x", "e x", "ye s", "r", "{}", "y2", "a" + "9" * 5000])
+@pytest.mark.parametrize(
+    "entry", ["", "maybe", "yes please", "yy", "y n", "a3", "a0", "a1 x", "e x", "ye s", "r", "{}", "y2", "a" + "9" * 5000]
+)
 def test_whatever_else_is_typed_is_no_answer(entry):
     with pytest.raises(UsageError):
         read_entry(waiting(), entry)

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.agent import events
 from headrace.agent.agent import Agent
-from headrace.agent.approval import Pending
+from headrace.agent.approval import Approve, Pending
 from headrace.cli.render import Renderer
 from headrace.cli.segments import Segment, plain
 from headrace.messages.message import AssistantMessage, UserMessage
@@ -174,3 +174,70 @@ async def test_a_refusal_of_a_model_is_shown():
         async for event in run:
             segments += renderer.feed(event)
     assert Segment("I will not.", "refusal") in segments
+
+
+# ---------------------------------------------------------------------------------------------- waiting, progress, sub-agents
+
+
+def paused(kind="approval"):
+    pending = Pending(kind, "m/0", ToolCallPart(id="id", name="find", arguments='{"a":1}'), "digest")
+    waits = events.ExternalRequired if kind == "external" else events.ApprovalRequired
+    return [waits(*HEAD, pending), events.RunEnded(*HEAD, "awaiting_approval", None, Usage(), (pending,))]
+
+
+def test_what_waits_is_not_shown_where_a_person_is_asked_anyway():
+    given = [*call("m/0", "find", '{"a":1}'), *paused(), events.ApprovalGiven(*HEAD, Approve("m/0"))]
+    assert plain(shown(*given, shows_waiting=False)) == '→ find {"a":1}\n'
+    assert plain(shown(*given)) == (
+        '→ find {"a":1}\n· waits for approval: find {"a":1}\n· 1 round · the run waits for a person\'s approval\n· approved\n'
+    )
+
+
+def test_a_run_that_goes_on_is_shown_by_the_same_renderer():
+    given = [*call("m/0", "find", '{"a":1}'), *paused(), result("m/0", "find", "found"), *text("Here.")]
+    assert plain(shown(*given, shows_waiting=False)) == '→ find {"a":1}\n← find found\n\nHere.\n'
+
+
+def test_a_line_that_was_ended_for_others_goes_on_in_a_new_one_that_says_what_it_is():
+    renderer = Renderer()
+    start, *rest = call("m/0", "find", '{"a"', ":1}")
+    first = plain([segment for event in (start, rest[0]) for segment in renderer.feed(event)] + renderer.end())
+    then = plain([segment for event in rest[1:] for segment in renderer.feed(event)] + renderer.end())
+    assert (first, then) == ('→ find {"a"\n', "→ find :1}\n")
+
+
+def test_a_text_that_was_ended_for_others_goes_on_in_a_new_line():
+    renderer = Renderer()
+    first, *rest = text("one", "two", "three")
+    shown_first = [segment for event in (first, rest[0]) for segment in renderer.feed(event)] + renderer.end()
+    shown_then = [segment for event in rest[1:] for segment in renderer.feed(event)] + renderer.end()
+    assert (plain(shown_first), plain(shown_then)) == ("one\n", "twothree\n")
+
+
+def test_how_far_a_tool_is_stands_in_a_line_of_its_own():
+    at = [events.ToolProgress(*HEAD, "m/0", "load", n, 9) for n in (1, 2)]
+    assert plain(shown(*call("m/0", "find", "{}"), *at)) == "→ find {}\n· find: load (1/9)\n"
+
+
+def test_what_a_sub_agent_does_is_shown_beside_and_its_calls_have_names():
+    renderer = Renderer()
+    inner = events.ToolCallEnded(*HEAD, "s/0", "id", "fetch", "{}", {}, True)
+    given = [*call("m/0", "research", "{}"), events.SubRun(*HEAD, "m/0", inner)]
+    lines = plain([segment for event in given for segment in renderer.feed(event)])
+    assert lines == "→ research {}\n┊ → fetch {}\n"
+    assert (renderer.name_of("m/0"), renderer.name_of("s/0"), renderer.name_of("x/0")) == ("research", "fetch", "")
+
+
+def test_what_is_wrong_with_a_source_of_tools_is_said_once_also_over_several_runs():
+    told = set()
+    changed = events.ToolsChanged(*HEAD, ("a",), "files: gone")
+    assert plain(shown(changed, changed, told=told)) == "· tools now: a (files: gone)\n"
+    assert shown(changed, told=told) == []
+    assert plain(shown(events.ToolsChanged(*HEAD, ("a",)), told=told)) == "· tools now: a\n"
+
+
+def test_an_output_that_was_shown_is_not_shown_again_but_what_was_put_before_it_is():
+    parts = [TextPart("The arguments were changed.\n"), TextPart("done")]
+    ended = events.ToolEnded(*HEAD, "m/0", ToolResultPart(call_id="id", name="find", parts=parts))
+    given = [*call("m/0", "find", "{}"), output("m/0", "done"), ended]
+    assert plain(shown(*given)) == "→ find {}\n← find done\n← find The arguments were changed.\n"

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.setup import DEFAULT_MODEL, MODEL_VARIABLE, Choices, make_agent, make_model, model_id
+from headrace.cli.setup import (
+    DEFAULT_MODEL,
+    MODEL_VARIABLE,
+    Choices,
+    make_agent,
+    make_limits,
+    make_model,
+    make_permissions,
+    make_sources,
+    model_id,
+    tools_of,
+)
 from headrace.errors import ConfigError, UsageError
+from headrace.tools.tool import tool
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +71,65 @@ def test_rounds_count_from_0():
     choices = Choices(model="ollama:m", max_rounds=-1)
     with pytest.raises(UsageError, match="--max-rounds -1"):
         make_agent(choices, make_model(choices))
+
+
+# ---------------------------------------------------------------------------------------------- permissions, limits, servers
+
+
+def test_rules_are_read_with_and_without_their_first_word():
+    choices = Choices(mode="accept-edits", rules=(("allow", "find"), ("deny", "deny shell(command=rm *)"), ("ask", "*")))
+    permissions = make_permissions(choices)
+    assert permissions.mode == "accept_edits"
+    assert [str(rule) for rule in permissions.rules] == ["allow find", "deny shell(command=rm *)", "ask *"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"mode": "loud"}, "no mode 'loud'; the modes are default"),
+        ({"rules": (("allow", ""),)}, "--allow ''"),
+        ({"rules": (("deny", "find(path="),)}, "--deny 'find"),
+        ({"rules": (("ask", "fi nd"),)}, "--ask 'fi nd'"),
+    ],
+)
+def test_permissions_that_do_not_do_are_wrong_use(choices, words):
+    with pytest.raises(UsageError, match=words):
+        make_permissions(Choices(**choices))
+
+
+def test_limits_are_read_by_name():
+    limits = make_limits(Choices(limits=("tool_calls=5", "cost-usd=0.5", "time_s=60", "tokens=9")))
+    assert (limits.tool_calls, limits.cost_usd, limits.time_s, limits.tokens) == (5, 0.5, 60, 9)
+
+
+@pytest.mark.parametrize("text", ["rounds=3", "tokens", "tokens=", "tokens=1.5", "tool_calls=0", "cost_usd=-1", "time_s=nan", "=3"])
+def test_limits_that_do_not_do_are_wrong_use(text):
+    with pytest.raises(UsageError, match=f"--limit '{text}'"):
+        make_limits(Choices(limits=(text,)))
+
+
+def test_a_server_of_tools_is_a_url_or_a_command_with_its_arguments():
+    first, second = make_sources(Choices(mcp=("https://host.test/mcp", "some-server --root 'my files'")))
+    assert "host.test" in repr(first)
+    assert "some-server" in repr(second)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "server 'open"])
+def test_a_server_that_is_neither_is_wrong_use(text):
+    with pytest.raises(UsageError, match="--mcp"):
+        make_sources(Choices(mcp=(text,)))
+
+
+def test_groups_that_are_off_are_not_in_the_agent(monkeypatch):
+    monkeypatch.setenv("OLLAMA_API_KEY", "k")
+    choices = Choices(model="ollama:m", tools=(f"{__name__}:grouped", "time"))
+    model = make_model(choices)
+    assert make_agent(choices, model).tools.names == ("grouped", "city_time")
+    assert make_agent(choices, model, without_groups=["web"]).tools.names == ("city_time",)
+    assert tools_of(make_agent(choices, model)).names == ("grouped", "city_time")
+
+
+@tool(group="web")
+def grouped() -> str:
+    """Search."""
+    return ""

@@ -68,7 +68,9 @@ async def test_a_run_that_is_kept_is_not_written_over_by_another_one(tmp_path):
         file.check_free()
 
 
-@pytest.mark.parametrize(("text", "words"), [(None, "No such file"), ("", "no JSON"), ("[]", "state is a list"), ('{"a": "\xff"}', "utf-8")])
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "No such file"), ("", "no JSON"), ("[]", "state is a list"), ('{"a": "\xff"}', "utf-8")]
+)
 def test_what_is_no_state_is_wrong_use(tmp_path, text, words):
     path = tmp_path / "s.json"
     if text is not None:

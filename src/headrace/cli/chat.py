@@ -18,7 +18,7 @@ from headrace.cli.commands import Said, obey
 from headrace.cli.conversation import Conversation
 from headrace.cli.exits import DONE, FAILED, INTERRUPTED, WAITING, complain
 from headrace.cli.interrupts import interrupting
-from headrace.cli.reader import PROMPT, Reader, reader_of_terminal
+from headrace.cli.reader import PROMPT, Reader, entry_of_words, is_command, reader_of_terminal, words_of_entry
 from headrace.cli.render import Renderer
 from headrace.cli.run import code_of_result, shower, tell, watch
 from headrace.cli.screen import Screen, screen_of
@@ -96,16 +96,20 @@ class Chat:
         return code
 
     async def _entry(self) -> str | None:
-        """Return what comes next: words that a run did not hear any more, or the next entry."""
-        if left := "\n".join(self._steering.take()):
-            self._write(f"{PROMPT}{left}\n")
-            return f"/{left}" if left.startswith("/") else left
-        return await self.reader.read()
+        """Return what comes next: what a run did not hear any more, or the next entry."""
+        left = self._steering.take()
+        if not left:
+            return await self.reader.read()
+        # Words that were said one after the other are one question; a command stands alone.
+        count = next((n for n, entry in enumerate(left) if is_command(entry)), len(left)) or 1
+        entry, self._steering.left = "\n".join(left[:count]), left[count:]
+        self._write(f"{PROMPT}{entry}\n")
+        return entry
 
     async def _take(self, entry: str) -> int:
-        if entry.startswith("/") and not entry.startswith("//"):
+        if is_command(entry):
             return await self._obey(entry)
-        question = entry[1:] if entry.startswith("//") else entry
+        question = words_of_entry(entry)
         code = await (self._answer(question) if self.reader.is_prompt else self._answer_in_pipe(question))
         if sys.stdout.isatty():
             self._screen.write([Segment("\n")])
@@ -155,7 +159,7 @@ class Chat:
 
     def _ended(self, result: RunResult) -> int:
         """Look after the words that came too late for a model call: they are asked next, unless the person stopped it all."""
-        self._steering.left[:0] = [message.text for message in result.undelivered]
+        self._steering.left[:0] = [entry_of_words(message.text) for message in result.undelivered]
         if result.generate_reason == "interrupted" and (left := self._steering.take()):
             self._write("".join(f"not said: {words}\n" for words in left))
         return code_of_result(result)

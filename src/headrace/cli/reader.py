@@ -134,6 +134,21 @@ class PromptReader:
         forget_keys(sys.stdin.fileno())
 
 
+def is_command(entry: str) -> bool:
+    """Whether an entry is a command, no words for the model."""
+    return entry.startswith("/") and not entry.startswith("//")
+
+
+def words_of_entry(entry: str) -> str:
+    """Return what an entry says to the model; words that begin with `/` are entered with `//`."""
+    return entry[1:] if entry.startswith("//") else entry
+
+
+def entry_of_words(words: str) -> str:
+    """Return the entry that says these words."""
+    return f"/{words}" if words.startswith("/") else words
+
+
 def reader_of_terminal() -> Reader:
     """Return the reader that fits: a prompt if both ends are a terminal, else lines.
 

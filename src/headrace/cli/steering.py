@@ -1,7 +1,7 @@
 """Words for a run that goes on: the first key that is pressed opens a line, and the output waits until it is said.
 
 The rule of this file: while a person types, nothing is written to the terminal, so nothing is torn; the run itself goes on meanwhile. What
-is said too late for the run is not lost: it is kept for whoever asks next.
+is said too late for the run is not lost: it is kept for whoever asks next, and so are commands.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from headrace.agent.run import Run
 from headrace.cli.keyboard import IS_KNOWN, without_echo
-from headrace.cli.reader import SAY, PromptReader, Reader
+from headrace.cli.reader import SAY, PromptReader, Reader, is_command, words_of_entry
 from headrace.cli.screen import Screen
 from headrace.cli.segments import Segment
 from headrace.errors import StateError
@@ -31,7 +31,7 @@ class Steering:
     """Words for one run after the other; on anything but a real prompt nothing is done.
 
     Attributes:
-        left: what was said and no run has heard.
+        left: the entries that no run has heard.
     """
 
     def __init__(self, reader: Reader, screen: Screen) -> None:
@@ -94,11 +94,11 @@ class Steering:
                     self._typing.cancel()
                 raise
             finally:
-                loop.remove_reader(fd)
+                # While a line is typed the keys are the prompt's, and so is the reader.
                 if self._typing is not None:
                     with contextlib.suppress(asyncio.CancelledError):
                         await self._typing
-                    loop.remove_reader(fd)
+                loop.remove_reader(fd)
                 self._run = None
 
     def take(self) -> list[str]:
@@ -138,14 +138,14 @@ class Steering:
         while self._held:
             yield self._held.pop(0)
 
-    def _say(self, words: str) -> None:
+    def _say(self, entry: str) -> None:
         try:
-            if self._run is not None:
-                self._run.steer(words)
+            if self._run is not None and not is_command(entry):
+                self._run.steer(words_of_entry(entry))
                 return
         except StateError:
             pass  # it has given its answer, or it waits: whoever asks next says it
-        self.left.append(words)
+        self.left.append(entry)
 
 
 def _nothing() -> None:
