@@ -103,10 +103,8 @@ def decide(
         case ToolResultPart():
             return Refused(planned, hook)
         case Veto(reason=reason):
-            return Refused(
-                planned,
-                error_result(planned.call, f"Not allowed: {reason}" if reason else "Not allowed.", state="denied", denied_by="hook"),
-            )
+            text = f"Not allowed: {reason}" if reason else "Not allowed."
+            return Refused(planned, error_result(planned.call, text, state="denied", denied_by="hook"))
         case None | Ask() | Mapping():
             pass
         case _:
