@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import msgspec
 import pytest
@@ -210,3 +211,20 @@ def test_calls_that_cannot_run_use_up_the_limit_of_all_calls_but_not_that_of_the
     beyond = meter.add_round(calls("search", "search"))
     assert beyond == ("", "the limit of 4 tool calls is reached")
     assert (meter.calls_of["search"], meter.tools_spent) == (1, ())
+
+
+@given(
+    st.lists(st.sampled_from(["search", "look"]), max_size=6),
+    st.lists(st.sampled_from(["search", "look"]), max_size=6),
+    st.sampled_from(
+        [{}, {"tool_calls": 3}, {"calls_per_tool": {"search": 2}}, {"tool_calls": 4, "calls_per_tool": {"search": 1, "look": 2}}]
+    ),
+)
+def test_what_has_room_while_an_answer_streams_is_what_is_not_beyond_a_limit_when_it_has_ended(before, asked, fields):
+    meter, seen = Meter(Limits(**fields)), Counter()
+    meter.add_round(calls(*before))
+    has_room = []
+    for name in asked:
+        has_room.append(meter.has_room(name, seen))
+        seen[name] += 1
+    assert has_room == [not why for why in meter.add_round(calls(*asked))]

@@ -72,6 +72,34 @@ def kinds(changes, kind):
     return [change.place for change in changes if isinstance(change, kind)]
 
 
+async def test_calls_that_are_dropped_are_cancelled_or_never_start_and_the_others_go_on():
+    bench = Bench(["t", "t", "t", "t"], limit=2)
+    await bench.begun[1].wait()
+    bench.round.drop([0, 2])
+    await bench.begun[3].wait()
+    for gate in bench.gates:
+        gate.set()
+    changes = await bench.all()
+    assert bench.cleaned[0] == 0
+    assert kinds(changes, Started) == [0, 1, 3]
+    assert sorted(kinds(changes, Ended)) == [1, 3]
+
+
+async def test_a_call_that_is_dropped_before_its_first_step_holds_up_nothing():
+    bench = Bench(["alone", "t"])
+    bench.round.drop([0])
+    bench.gates[1].set()
+    assert kinds(await bench.all(), Ended) == [1]
+    assert not bench.begun[0].is_set()
+
+
+async def test_dropping_them_all_leaves_a_round_that_is_over():
+    bench = Bench(["t", "t", "t"], limit=1)
+    bench.round.drop([0, 1, 2])
+    assert kinds(await bench.all(), Ended) == []
+    assert bench.round.is_over
+
+
 async def test_calls_run_side_by_side_and_end_in_any_order():
     bench = Bench(["t", "t", "t"])
     for event in bench.begun:
