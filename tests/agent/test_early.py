@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -533,3 +534,22 @@ async def test_many_calls_cost_what_is_new(desk):
     answer = script(*[call(n, n=n) for n in range(2_000)])
     result, _ = await run_checked(agent_of(desk, answer, DONE, max_rounds=None))
     assert len(texts(result)) == 2_000
+
+
+async def test_a_tool_in_a_thread_that_cannot_be_cancelled_does_not_hold_up_the_next_attempt(desk):
+    go_on, began = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    @tool(idempotent=True)
+    def stuck(n: int) -> str:
+        """Hang in a thread."""
+        loop.call_soon_threadsafe(began.set)
+        go_on.wait(DEADLINE_S)
+        return "late"
+
+    first = [messages_bytes.start(), call(0, "stuck", n=1), began, AttemptDiscarded(1, "it broke")]
+    model = ScriptedModel([*first, *script(call(0, n=2))], DONE, protocol="anthropic-messages")
+    result, _ = await run_checked(Agent(model, tools=[*desk.tools, stuck], early_start=True))
+    assert not go_on.is_set()
+    go_on.set()
+    assert texts(result) == ["seen 2"]
