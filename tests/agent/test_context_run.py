@@ -25,6 +25,7 @@ from headrace.errors import ContextLengthError
 from headrace.messages.message import AssistantMessage, UserMessage
 from headrace.messages.parts import MediaPart, TextPart, ToolCallPart, ToolResultPart
 from headrace.models.scripted import ScriptedModel
+from headrace.tools.context import Context
 from headrace.tools.tool import tool
 from legal_history import problems
 from seed_runs import check, of, run
@@ -319,6 +320,21 @@ async def test_a_reminder_is_not_said_again_after_a_pause():
         told = [sum(message.origin == "framework" for message in request.messages) for request in model.requests]
         assert told == ([0, 0, 0, 1, 1] if rules.keep_reminders else [0, 0, 0, 1, 0])
         legal(model)
+
+
+async def test_a_tool_sees_the_whole_history_where_the_model_sees_its_end():
+    seen = []
+
+    @tool
+    def look_back(context: Context) -> str:
+        """Look back."""
+        seen.extend(context.messages)
+        return f"{len(seen)} messages"
+
+    model = ScriptedModel(asks("look_back"), "Done.")
+    await run(Agent(model, tools=[look_back], context=WINDOW), "And now?", history=LONG_AGO)
+    assert [message.text for message in seen] == [*(message.text for message in LONG_AGO), "And now?", ""]
+    assert len(model.requests[1].messages) < 20
 
 
 async def test_a_sub_agents_context_is_its_own():

@@ -21,6 +21,7 @@ from headrace.errors import MissingExtraError, StateError, UsageError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import JsonPart, MediaPart, ToolCallPart
 from headrace.models.scripted import ScriptedModel
+from headrace.tools.context import Context
 from headrace.tools.tool import tool
 from headrace.tools.toolset import Toolset
 from seed_runs import check, of, run
@@ -502,6 +503,25 @@ async def test_a_group_that_no_source_has_fails_the_run_and_one_of_a_server_that
     away = Agent(ScriptedModel("Alone."), tools=[MCPServer.stdio("no-such-program", name="missing")], groups=["sea"])
     result, _ = await run(away)
     assert result.message.text == "Alone."
+
+
+async def test_a_tool_switches_the_groups_of_a_source_where_the_model_cannot():
+    def tools():
+        @tool
+        def land(context: Context) -> str:
+            """Land."""
+            return ", ".join(sorted(context.switch_groups(off=["air"])))
+
+        return [land, Source(tools=[named("fly", group="air"), named("swim", group="sea"), named("sell", needs_approval=True)])]
+
+    both = AssistantMessage([ToolCallPart(id="a", name="land", arguments={}), ToolCallPart(id="b", name="sell", arguments={})])
+    model = ScriptedModel(both)
+    paused, _ = await run_to_pause(Agent(model, tools=tools()))
+    assert offered(model) == [{"land", "fly", "swim", "sell"}]
+    model = ScriptedModel(asks("fly"), "Done.")
+    result = await Agent(model, tools=tools()).resume(json.loads(json.dumps(paused.state)), [Approve(call_key=paused.pending[0].call_key)])
+    assert offered(model)[0] == {"land", "swim", "sell"}
+    assert [part.state for part in results(result)] == ["success", "success", "error"]
 
 
 async def test_switched_groups_of_a_source_hold_after_a_pause():

@@ -68,10 +68,10 @@ class Offering:
             self._told = (self.offer.tools.names, "")
             return self._changed()
         now, then = state.get("groups"), state.get("offered_groups")
-        if then is not None and self.groups is not None:
-            self.groups = frozenset(then)
+        if now is not None:
+            self.groups = None if then is None else frozenset(then)
         self._look(is_strict=False)
-        if now is not None and self.groups is not None:
+        if now is not None:
             self.groups = frozenset(now)
         self._told = (tuple(state.get("offered", self.offer.tools.names)), "")
         return self._changed()
@@ -80,8 +80,9 @@ class Offering:
     def state(self) -> dict[str, Any]:
         """What a run needs to go on elsewhere with the same offer, as JSON."""
         state: dict[str, Any] = {}
-        if self.groups is not None and self._looked_for is not None:
-            state |= {"groups": sorted(self.groups), "offered_groups": sorted(self._looked_for)}
+        if self.groups is not None:
+            state["groups"] = sorted(self.groups)
+            state["offered_groups"] = None if self._looked_for is None else sorted(self._looked_for)
         if self._setup.sources:
             state["offered"] = list(self.offer.tools.names)
         return state
@@ -124,7 +125,7 @@ class Offering:
         holders = dict.fromkeys(own.names, "the agent itself")
         if setup.output is not None:
             holders |= dict.fromkeys((spec.name for spec in setup.output.tools), "the type of the answer")
-        if self.groups is not None:
+        if setup.groups is not None:
             holders[SWITCH_NAME] = "the agent itself"
         tools: list[Tool[..., Any]] = []
         left_out: list[str] = []
@@ -141,7 +142,7 @@ class Offering:
                     raise UsageError(f"{clash}: {help_}", argument="tools")
                 left_out.append(f"{clash}; the second one is left out")
         together = Toolset([*own, *tools])
-        if self.groups is not None and together.groups:
+        if setup.groups is not None and together.groups:
             together = Toolset([*own, self._switch_tool(together), *tools])
         return together, tuple(left_out)
 

@@ -99,6 +99,11 @@ class Sending:
         self._own = len(messages)
 
     @property
+    def history(self) -> tuple[Message, ...]:
+        """All messages, also those that are left out."""
+        return tuple(self._all)
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """What is sent, without reminders."""
         return tuple(self._all) if self._view is None else self._view.messages

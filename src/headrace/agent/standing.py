@@ -7,6 +7,7 @@ state, at the beginning and at the end.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from headrace.errors import StateError, UsageError
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
 
+LOG: Final = logging.getLogger("headrace.agent")
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
 """The reasons that a message does not have by itself, but for the run that returned it."""
@@ -204,7 +206,7 @@ class Standing:
             offer=self.offering.offer,
             permissions=self.permissions,
             deps=self._talk.deps,
-            messages=self.sending.messages,
+            messages=self.sending.history,
             runs_others=setup.runs_others,
             limit=setup.max_parallel_tools,
             timeout_s=setup.tool_timeout_s,
@@ -264,6 +266,9 @@ class Standing:
     async def keep(self) -> None:
         """Keep what the run added in its conversation, and let go of it and of the sources of tools."""
         talk = self._talk
+        if unpriced := self.ledger.loop.unpriced:
+            models = ", ".join(sorted(unpriced))
+            LOG.warning("run %s has a limit on cost, but no price is known of %s: it counted as free", self.run_id, models)
         try:
             if talk.store is not None and talk.session_id is not None:
                 await to_the_end(talk.store.commit(talk.session_id, self.run_id, kept(self.ledger.messages, talk.keep)))

@@ -15,6 +15,8 @@ from headrace.tools.toolset import Toolset
 class ToolSource(Protocol):
     """Gives a toolset while it is open. Each `open` has its `aclose`; the source lives until the last one.
 
+    Both may be called from different tasks of one event loop: sources open side by side.
+
     Attributes:
         name: what to call it in a message.
         problem: why its tools are missing or may fail, or None if all is well.
