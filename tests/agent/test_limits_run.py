@@ -14,7 +14,7 @@ from headrace.agent.agent import Agent
 from headrace.agent.approval import Approve
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.hooks import GoOn, Retry
-from headrace.errors import ConnectionLostError, MissingExtraError
+from headrace.errors import ConnectionLostError, MissingExtraError, UsageError
 from headrace.messages.message import AssistantMessage, UserMessage
 from headrace.messages.parts import ToolCallPart
 from headrace.messages.usage import Usage
@@ -460,3 +460,56 @@ async def test_limits_bound_a_sub_agent_by_itself_as_well():
     watched = await watch(agent)
     assert watched.result.generate_reason == "completed"
     assert watched.results[0].text == "inner end\n[the agent ended as limit]"
+
+
+# ---------------------------------------------------------------------------------------------- what is given
+
+
+async def test_a_price_of_one_s_own_needs_no_list(monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    agent = agent_of(
+        asking(tokens=30), asking(tokens=30), saying(), limits={"cost_usd": 0.5}, price=lambda answer: answer.usage.total_tokens / 100
+    )
+    watched = await watch(agent)
+    assert_forced(agent, watched)
+    assert limits_of(watched) == [("cost", 0.5, "")]
+
+
+async def test_a_model_whose_price_is_not_known_is_said_where_cost_is_limited(caplog):
+    agent = agent_of(saying(model="mine"), limits={"cost_usd": 0.5}, price=lambda answer: None)
+    await watch(agent)
+    assert "no price is known of mine: it counted as free" in caplog.text
+    caplog.clear()
+    await watch(agent_of(saying(model="mine")))
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"price": 3}, "price is a int"),
+        ({"limits": {"calls_per_tool": {"lok": 1}}}, "names 'lok'; the tools are: look, find"),
+        ({"limits": {"token": 3}}, "limits has no field 'token'"),
+        ({"limits": 5}, "limits is a int"),
+    ],
+)
+def test_what_is_no_limit_is_refused_when_the_agent_is_made(given, words):
+    with pytest.raises(UsageError, match=words):
+        agent_of("x", **given)
+
+
+async def test_a_call_that_waits_for_somebody_when_the_time_is_up_is_not_run():
+    @tool(needs_approval=True)
+    def pay() -> str:
+        return "paid"
+
+    @tool
+    async def hang() -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    answers = [asking(call("a", "hang", "{}"), call("b", "pay", "{}")), saying()]
+    watched = await watch(agent_of(*answers, tools=[hang, pay], limits={"time_s": 0.01}))
+    assert watched.result.generate_reason == "limit"
+    assert [result.state for result in watched.results] == ["timed_out", "not_run"]
+    assert watched.result.pending == ()

@@ -34,7 +34,7 @@ from headrace.agent.given import (
 from headrace.agent.given import new_id as made_id
 from headrace.agent.given import now as clock
 from headrace.agent.hooks import Hooks, HookTable
-from headrace.agent.limits import Limits
+from headrace.agent.limits import Limits, Price
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.resuming import Resumed
 from headrace.agent.run import Run
@@ -67,22 +67,20 @@ class Agent:
     Args:
         model: a model, or its id.
         tools: functions, tools, toolsets, and sources of tools that live elsewhere, such as MCP servers.
-        groups: the groups of tools that are on when a run begins; the model then gets a tool, `switch_tools`, to switch them. None: all are
-            on, and the model switches nothing.
+        groups: the groups of tools that are on when a run begins; the model gets a tool, `switch_tools`, to switch them. None: all, always.
         instructions: the system prompt; it is sent with every request and is no part of the history.
         output_type: the type of the answer: a pydantic model, dataclass, TypedDict, Struct, plain type, union or JSON Schema, or an
             `OutputSpec`, which says more; None: text.
         max_rounds: how many tool rounds may run in full; then the model must answer without tools. None or 0: no limit.
         max_tool_calls: how many tool calls may run in one run; further ones are `not_run`, and the model must answer. None: no limit.
         max_parallel_tools: how many tools may run at once.
-        permissions: the mode and the rules by which calls run, are asked about or denied; by default only tools that say
-            `needs_approval` are asked about.
+        permissions: the mode and the rules by which calls run, are asked about or denied; by default only `needs_approval` asks.
         run_while_pending: whether the other calls of a round run while some of it wait for somebody; else all wait.
         early_start: calls of idempotent tools may start while the answer still streams, as soon as the wire says that they are whole.
         stop_on_denial: end the run when a person has denied every call of a round.
         limits: what one run may use: tool calls, tokens, cost, time; fields of `Limits`.
-        context: how long what is sent may get, and how it is made shorter; by default nothing is done before the provider says that it is
-            too long.
+        price: what an answer cost, in US dollars, None if that is not known; for a limit on cost, instead of the list prices.
+        context: how long what is sent may get, and how it is made shorter; by default only when the provider says that it is too long.
         reminders: what the model is told that nobody says: by default that a call keeps failing.
         hooks: code of your own before and after runs, rounds, model calls and tool calls; see `Hooks`.
         tool_timeout_s: how long a tool may take that does not say so itself, in seconds; None: no limit.
@@ -114,6 +112,7 @@ class Agent:
         early_start: bool = False,
         stop_on_denial: bool = False,
         limits: Limits | Mapping[str, Any] | None = None,
+        price: Price | None = None,
         context: ContextPolicy | None = None,
         reminders: ReminderRules | None = DEFAULT_REMINDERS,
         hooks: Iterable[Hooks] | Hooks = (),
@@ -149,6 +148,8 @@ class Agent:
                 answering,
                 self.model,
                 limits=limits,
+                price=price,
+                knows_all=not self.sources,
                 max_rounds=max_rounds,
                 max_tool_calls=max_tool_calls,
                 stop_on_denial=stop_on_denial,

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.agent.context.offload import reading_tool
 from headrace.agent.context.policy import ContextPolicy
-from headrace.agent.limits import Limits
+from headrace.agent.limits import Limits, Price
 from headrace.agent.output.spec import OutputParts, output_of
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.prices import listed_prices
@@ -107,21 +107,29 @@ def rules_of(
     model: ModelLike,
     *,
     limits: Limits | Mapping[str, Any] | None,
+    price: Price | None,
+    knows_all: bool,
     max_rounds: int | None,
     max_tool_calls: int | None,
     stop_on_denial: bool,
 ) -> Rules:
-    """Return what a run may do."""
+    """Return what a run may do; `knows_all` if all tools are known by now."""
     check_count("max_rounds", max_rounds, least=0)
     check_count("max_tool_calls", max_tool_calls, least=1)
     checked = Limits.of(limits)
+    if price is not None and not callable(price):
+        raise UsageError(f"price is a {type(price).__name__}; give a function from an answer to US dollars", argument="price")
+    for name in checked.calls_per_tool if knows_all else ():
+        if name not in tools.names:
+            known = ", ".join(tools.names) or "none"
+            raise UsageError(f"limits.calls_per_tool names {name!r}; the tools are: {known}", argument="limits.calls_per_tool")
     return Rules(
         wanted=answering.wanted,
         tools=tools.names,
         max_rounds=max_rounds,
         max_tool_calls=max_tool_calls,
         limits=checked,
-        price=None if checked.cost_usd is None else listed_prices(model.id),
+        price=None if checked.cost_usd is None else price or listed_prices(model.id),
         stop_on_denial=stop_on_denial,
     )
 
