@@ -35,7 +35,6 @@ from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
 
 LOG: Final = logging.getLogger("headrace.agent")
-LOG: Final = logging.getLogger("headrace.agent")
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
 """The reasons that a message does not have by itself, but for the run that returned it."""
@@ -267,9 +266,6 @@ class Standing:
     async def keep(self) -> None:
         """Keep what the run added in its conversation, and let go of it and of the sources of tools."""
         talk = self._talk
-        if unpriced := self.ledger.loop.unpriced:
-            models = ", ".join(sorted(unpriced))
-            LOG.warning("run %s has a limit on cost, but no price is known of %s: it counted as free", self.run_id, models)
         if unpriced := self.ledger.loop.unpriced:
             models = ", ".join(sorted(unpriced))
             LOG.warning("run %s has a limit on cost, but no price is known of %s: it counted as free", self.run_id, models)
