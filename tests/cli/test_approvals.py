@@ -64,7 +64,10 @@ def call(n, name="delete", **arguments):
     return ToolCallPart(id=f"c{n}", name=name, arguments=arguments or {"path": f"{n}"})
 
 
-async def ask(*entries, calls=(call(0),), tools=TOOLS):
+ONE = (call(0),)
+
+
+async def ask(*entries, calls=ONE, tools=TOOLS):
     """Let an agent make calls, ask about them, and return (answers, what was shown, the typist)."""
     result = await Agent(ScriptedModel(AssistantMessage(list(calls))), tools=tools).run("?")
     typist, sheet = Typist(*entries), Sheet()

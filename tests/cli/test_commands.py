@@ -149,7 +149,7 @@ def delete(path: str) -> str:
     return path
 
 
-@tool(external=True, needs_approval=lambda arguments: bool(arguments))
+@tool(external=True, needs_approval=lambda arguments: "room" in arguments)
 def sense(room: str) -> int:
     """Sense."""
 
