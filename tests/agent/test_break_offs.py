@@ -107,7 +107,7 @@ def answer_to(draw, pending):
                 )
             )
         case _:
-            return draw(st.sampled_from([pending.approve(), pending.answer(4), pending.deny()]))
+            return draw(st.sampled_from([pending.approve(), pending.answer("4"), pending.deny()]))
 
 
 async def go(world, draw):
