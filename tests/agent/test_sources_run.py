@@ -14,6 +14,7 @@ import pytest
 from headrace.agent import events
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Approve, Deny
+from headrace.agent.claims import MemoryClaims
 from headrace.agent.mcp.server import MCPServer
 from headrace.agent.output.spec import OutputSpec
 from headrace.agent.session import MemorySessions
@@ -172,6 +173,25 @@ async def test_what_was_approved_is_not_run_where_the_server_is_gone():
     (changed,) = of(made, events.ToolsChanged)
     assert changed.tools == ()
     assert "cannot be reached" in changed.detail
+
+
+async def test_a_call_that_ran_when_the_process_died_is_not_denied_where_its_server_is_gone(tmp_path):
+    count = tmp_path / "count"
+    agent = Agent(ScriptedModel(asks("hang")), tools=[bare(env={"COUNT_FILE": str(count)})])
+    async with agent.stream("go") as run_:
+        reading = asyncio.create_task(read(run_))
+        await until(count.exists)
+        state = json.loads(json.dumps(run_.state))
+        reading.cancel()
+        await asyncio.wait({reading})
+    model = ScriptedModel("I do not know.")
+    result = await Agent(model, tools=[bare("--crash")]).resume(state)
+    assert [part.state for part in results(result)] == ["interrupted"]
+    assert "what it had done by then is not known" in results(result)[0].text
+    there = await Agent(ScriptedModel("never asked"), tools=[bare()], claims=MemoryClaims()).resume(state)
+    assert [pending.kind for pending in there.pending] == ["in_doubt"]
+    assert count.read_text().split().count("hang") == 1
+    legal(model)
 
 
 # ---------------------------------------------------------------------------------------------- coming and going

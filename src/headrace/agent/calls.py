@@ -19,6 +19,7 @@ from headrace.agent.approval import Answer, Pending, digest_of
 from headrace.agent.context.offload import moved_out
 from headrace.agent.early import Early
 from headrace.agent.events import Event
+from headrace.agent.loop import interrupted_result
 from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
 from headrace.agent.running import Resumption, Scope, put_out, run_call, settled
@@ -149,7 +150,9 @@ class Calls:
             if one.place in opened.results:
                 continue
             if one.refusal is not None:
-                closed.append(one)
+                # What had started before the run broke off may have had its effect, also if its tool is gone by now.
+                has_run = one.place in opened.started
+                closed.append(PlannedCall(one.place, one.call, interrupted_result(one.call, has_started=True)) if has_run else one)
                 continue
             if self._has_begun_early(one):
                 continue
