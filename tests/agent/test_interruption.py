@@ -248,14 +248,17 @@ async def test_an_interrupt_while_the_answer_is_kept_does_not_lose_it():
     assert asyncio.current_task().cancelling() == 0
 
 
-async def test_an_interrupt_from_another_thread_goes_through_the_loop():
+@pytest.mark.parametrize("has_own_loop", [False, True])
+async def test_an_interrupt_from_another_thread_ends_the_run(has_own_loop):
     agent, hanging = phase("model")
-    loop = asyncio.get_running_loop()
     async with agent.stream("go") as run:
+
+        async def interrupt():
+            run.interrupt()
 
         async def stop():
             await hanging.begun.wait()
-            thread = threading.Thread(target=lambda: loop.call_soon_threadsafe(run.interrupt))
+            thread = threading.Thread(target=(lambda: asyncio.run(interrupt())) if has_own_loop else run.interrupt)
             thread.start()
             return thread
 
@@ -702,3 +705,32 @@ async def test_a_cancellation_while_the_session_is_being_taken_leaves_it_free():
     assert agent.sessions.get("s").holder is None
     go_on.set()
     assert (await agent.run("go", session="s")).output == "x"
+
+
+async def test_a_cancellation_while_sources_close_at_a_pause_ends_the_run_since_nobody_gets_its_state():
+    @tool(needs_approval=True)
+    def pay() -> str:
+        return "paid"
+
+    class SlowToClose(SlowSource):
+        async def open(self):
+            return self.toolset
+
+        async def aclose(self):
+            if not self.closed:
+                self.closed += 1
+                await self.hanging()
+
+    source = SlowToClose()
+    agent = Agent(ScriptedModel(AssistantMessage([call(name="pay")]), "ok"), tools=[pay, source])
+    made = []
+    task = asyncio.create_task(agent.run("go", session="s", on_event=made.append))
+    await source.hanging.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    kept = agent.sessions.get("s")
+    assert kept.holder is None
+    assert fold(made) == kept.messages
+    assert [part.state for part in kept.messages[-1].results] == ["interrupted"]
+    assert [event.generate_reason for event in made if isinstance(event, events.RunEnded)] == ["interrupted"]

@@ -365,12 +365,12 @@ class Engine:
 
     async def _pause(self) -> None:
         """The run waits for somebody; its state says for what."""
+        await self._run.let_go()  # first: if that is cancelled, nobody gets the state, and the run ends
         kinds = {pending.kind for pending in self._ledger.pending}
         reason: GenerateReason = "awaiting_external" if kinds == {"external"} else "awaiting_approval"
         self._phase = "over"
         self._ledger.end(reason, self._run.result(reason).message)
         self.result = self._run.result(reason)
-        await self._run.let_go()
 
     async def _stop(self, stop: Stop) -> None:
         """A hook ends the run."""

@@ -7,6 +7,7 @@ of others reach the caller.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 
@@ -27,9 +28,13 @@ class Interruption:
         self._cancelled_before = 0
 
     def ask(self) -> None:
-        """End what the run waits for, and let its next step see it."""
+        """End what the run waits for, and let its next step see it; from any thread."""
         self.is_asked = True
         waiter = self._waiter
+        if waiter is not None and not _is_running(loop := waiter.get_loop()):
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits any more
+                loop.call_soon_threadsafe(self.ask)
+            return
         # A callback of the step that runs just now must not cancel itself: the flag is looked at before the next step.
         if waiter is not None and not self._is_sent and waiter is not asyncio.current_task():
             self._is_sent = waiter.cancel()
@@ -53,3 +58,11 @@ class Interruption:
             return False
         self._is_sent = False
         return task.uncancel() <= self._cancelled_before
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether a loop runs in this very thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

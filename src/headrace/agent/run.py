@@ -120,15 +120,15 @@ class Run:
     def interrupt(self) -> None:
         """End the run as soon as possible: what came is kept and marked, open calls are closed, `run_ended` says `interrupted`.
 
-        To be called in the event loop of the run, by whom ever; from another thread: `loop.call_soon_threadsafe(run.interrupt)`. Nothing
-        happens if the run is over. One that has not begun begins when it is read, so that its input is kept, and ends at once.
+        To be called by whom ever, from any thread; nothing happens if the run is over. One that has not begun begins when it is read, so that its input is kept, and ends at once.
         """
         self._engine.interrupt()
 
     def steer(self, content: Content | UserMessage) -> None:
         """Say something to the model while it works: a user message before the next model call.
 
-        If the model has just answered, there is another round.
+        If the model has just answered, there is another round. To be called in the event loop of the run; from another thread:
+        `loop.call_soon_threadsafe(run.steer, "…")`.
 
         Raises:
             StateError: the final answer has been given.
