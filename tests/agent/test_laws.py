@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import subprocess
 import sys
 import tracemalloc
@@ -45,9 +46,16 @@ async def test_whatever_is_said_done_and_answered_the_history_is_legal_and_its_e
 @given(worlds(), st.integers(0, 20))
 async def test_a_run_that_breaks_off_at_any_event_goes_on_elsewhere_to_the_same_end(world, first):
     whole, made, _ = await play(world)
-    stride = 1 + len(made) // 6
+    stride = 1 + len(made) // 5
     for at in range(1 + first % stride, len(made) + 1, stride):
         assert await gone_on(world, at) == whole, at
+
+
+@LAW
+@given(worlds(), st.lists(st.integers(1, 15), min_size=2, max_size=5))
+async def test_a_run_that_breaks_off_again_and_again_comes_to_the_same_end(world, steps):
+    whole, _, _ = await play(world)
+    assert await gone_on(world, *itertools.accumulate(steps)) == whole
 
 
 async def gone_on(world: World, *deaths: int) -> Any:
