@@ -37,8 +37,8 @@ async def book(room: str, context: Context[None]) -> str:
     """Book a room at a service that answers when it likes."""
     if context.resumption is None:
         raise Suspend(state={"ticket": 7})  # kept in the run's state, with the run
-    (answer,) = context.resumption.replies  # type: ignore[attr-defined]
-    return f"{room} is booked: {answer.value}, ticket {context.resumption.state['ticket']}"  # type: ignore[attr-defined]
+    (answer,) = context.resumption.replies
+    return f"{room} is booked: {answer.value}, ticket {context.resumption.state['ticket']}"
 
 
 @tool

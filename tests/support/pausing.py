@@ -94,6 +94,7 @@ class Watched:
         assert [decode_event(encode_event(event)) for event in made] == made
         again = RunResult.from_state(json.dumps(result.state))
         assert (again.open, again.pending, again.messages) == (result.open, result.pending, result.messages)
+        assert json.dumps(again.state) == json.dumps(result.state)
         found = problems(result.messages)
         if result.is_waiting:  # the calls of the last message wait for their results
             assert result.messages[-1].tool_calls

@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.messages.message import Message
 from headrace.tools.notes import ForwardNote, Note, ProgressNote
+from headrace.tools.suspend import ResumptionLike
 
 T = TypeVar("T")
 Emit: TypeAlias = Callable[[Note], object]
@@ -42,7 +43,7 @@ class Context(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     call_id: str = ""
     tool_name: str = ""
     messages: tuple[Message, ...] = ()
-    resumption: object = None
+    resumption: ResumptionLike | None = None
     emit: Emit | None = None
     switch: Switch | None = None
 

@@ -6,9 +6,24 @@ on in another process; the call then runs again from its beginning, and finds th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from headrace._json import JSON, freeze
+
+
+class ResumptionLike(Protocol):
+    """What a call that was suspended finds when it goes on."""
+
+    @property
+    def state(self) -> Any:
+        """The state of its `Suspend`."""
+        ...
+
+    @property
+    def replies(self) -> Sequence[Any]:
+        """What was answered to what it asked: `Approve`, `Deny` and `Answer`, at least one."""
+        ...
 
 
 class Suspend(Exception):  # noqa: N818 - no error: the call waits
