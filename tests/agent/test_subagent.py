@@ -418,3 +418,61 @@ async def test_of_two_sub_agents_one_waits_and_one_was_at_work_when_the_run_brok
     assert (pending.kind, pending.call.name, pending.call.id, pending.path) == ("in_doubt", "ask", "b", ())
     await elsewhere.resume(pending.approve())  # from its beginning: what it had done inside is not known here
     assert elsewhere.results() == {"a": "done inside", "b": "done inside"}
+
+
+async def test_a_sub_agent_in_doubt_can_be_answered_for_and_an_idempotent_one_runs_again_by_itself():
+    async def broken_off(**options):
+        at_work = asyncio.Event()
+
+        @tool
+        async def wait() -> str:
+            """Wait."""
+            at_work.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        inner = watched_agent(calls(call("i", "wait")), tools=[wait])
+        outer = watched_agent(calls(call("o", "ask", task="?")), tools=[inner.as_tool("ask", "Asks.", **options)])
+        async with outer.stream("go") as run:
+            reading = asyncio.create_task(run.finish())
+            await at_work.wait()
+            state = json.dumps(run.state)
+            run.interrupt()
+            await reading
+        return state, watched_agent("ok", tools=[watched_agent("inside").as_tool("ask", "Asks.", **options)])
+
+    state, elsewhere = await broken_off()
+    result = await elsewhere.resume(state)
+    assert [pending.kind for pending in result.pending] == ["in_doubt"]
+    result = await elsewhere.resume(result.state, result.pending[0].answer("what it found"))
+    assert result.messages[2].results[0].parts[0].text == "what it found"
+    state, elsewhere = await broken_off(idempotent=True)
+    result = await elsewhere.resume(state)
+    assert result.messages[2].results[0].parts[0].text == "inside"
+
+
+async def test_an_outer_run_that_is_cancelled_while_a_sub_agent_goes_on_ends_it_too():
+    at_work = asyncio.Event()
+
+    @tool(needs_approval=True)
+    async def wait() -> str:
+        """Wait."""
+        at_work.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    inner = watched_agent(AssistantMessage([call("i", "wait")], usage=usage(1)), tools=[wait])
+    outer = watched_agent(AssistantMessage([call("o", "ask", task="?")], usage=usage(2)), tools=[inner.as_tool("ask", "Asks.")])
+    watched = await Watched.start(outer, session="s")
+    task = asyncio.create_task(outer.resume(watched.state, watched.pending["i"].approve(), on_event=watched.made.append))
+    await at_work.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    kept = outer.sessions.get("s").messages
+    assert fold(watched.made) == kept
+    assert problems(kept) == []
+    assert watched.made[-1].usage == usage(3)
+    (inside,) = inner_events(watched.made).values()
+    assert [event.seq for event in inside] == list(range(1, len(inside) + 1))
+    assert (inside[-1].type, inside[-1].generate_reason) == ("run_ended", "interrupted")
