@@ -30,6 +30,7 @@ class Typist:
     """A reader that types what it was given; None is Ctrl-D, an exception is raised."""
 
     is_prompt = True
+    edit_words = "Enter sends them"
 
     def __init__(self, *entries):
         self.entries = list(entries)

@@ -142,6 +142,40 @@ async def test_arguments_are_edited_in_the_prompt_and_asked_again_while_they_are
     assert '"all":true' in results(server.requests[1])[0]
 
 
+async def test_arguments_are_edited_in_the_editor_of_the_person(program, chat):
+    editor = program.folder / "editor.sh"
+    editor.write_text("""#!/bin/sh\necho '{"path": "b.txt"}' > "$1"\n""")
+    editor.chmod(0o700)
+    program.environ["EDITOR"] = str(editor)
+    async with scripted_server([DELETE, text_stream("Done.")]) as server:
+        terminal = await chat(server)
+        terminal.type("Delete it.\r")
+        await terminal.until(ASKED)
+        terminal.type("e\r")
+        await terminal.until("Ctrl-X Ctrl-E opens $EDITOR")
+        await terminal.until("}")
+        terminal.type("\x18\x05")
+        await terminal.until("b.txt")
+        terminal.type("\r")
+        await terminal.until("← delete b.txt is gone")
+        await leave(terminal)
+
+
+async def test_a_terminal_that_can_do_no_more_than_lines_is_asked_as_well(program, on_terminal):
+    (program.folder / "my.py").write_text(TOOLS)
+    async with scripted_server([DELETE, text_stream("Done.")]) as server:
+        terminal = await on_terminal("chat", *model(server), environ={"TERM": "dumb"})
+        await terminal.until("> ")
+        terminal.type("Delete it.\r")
+        await terminal.until(ASKED)
+        terminal.type("e\r")
+        await terminal.until("arguments >")
+        terminal.type('{"path": "b.txt"}\r')
+        await terminal.until("← delete b.txt is gone")
+        await leave(terminal)
+    assert "\x1b" not in terminal.raw
+
+
 async def test_a_call_that_runs_elsewhere_gets_its_value_from_the_person(chat):
     async with scripted_server([call_stream("sense", '{"room": "attic"}'), text_stream("Warm.")]) as server:
         terminal = await chat(server)

@@ -6,7 +6,6 @@ Ctrl-D gives all of them up.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -81,9 +80,8 @@ class Asker:
         return None
 
     async def _edited(self, pending: Pending) -> Reply | None:
-        words = "change them; Enter runs the call, Esc Enter begins a new line"
-        words += ", Ctrl-X Ctrl-E opens $EDITOR\n" if sys.platform != "win32" else "\n"
-        self._screen.write([Segment(words, "note")])
+        if self._reader.edit_words:
+            self._screen.write([Segment(f"{self._reader.edit_words}\n", "note")])
         text = arguments_text(pending)
         while (given := await self._reader.ask("arguments > ", default=text)) is not None:
             text = given

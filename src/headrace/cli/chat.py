@@ -143,10 +143,14 @@ class Chat:
             result = await self._watched(run, renderer)
             if not result.is_waiting:
                 break
-            replies = await asker.ask(result)
+            replies = None
+            try:
+                replies = await asker.ask(result)
+            finally:
+                if replies is None:
+                    result = await agent.give_up(result.state, session=session)
+                    self._write("given up; what came is kept\n")
             if replies is None:
-                result = await agent.give_up(result.state, session=session)
-                self._write("given up; what came is kept\n")
                 break
             run = agent.resume_stream(result.state, replies, session=session)
         conversation.note(result)

@@ -33,6 +33,11 @@ class Reader(Protocol):
         """Whether a person types them."""
         ...
 
+    @property
+    def edit_words(self) -> str:
+        """How a default is edited, in words; empty where it cannot be."""
+        ...
+
     async def read(self) -> str | None:
         """Return the next entry, or None at the end."""
         ...
@@ -57,6 +62,8 @@ class LineReader:
     Attributes:
         is_prompt: whether to ask for each line.
     """
+
+    edit_words = ""
 
     def __init__(self, *, is_prompt: bool = False) -> None:
         """Read standard input."""
@@ -85,7 +92,12 @@ class LineReader:
             with plainly_interruptible():
                 if self.is_prompt:
                     print(MORE if lines else prompt, end="", flush=True)
-                line = sys.stdin.readline()
+                try:
+                    line = sys.stdin.readline()
+                except KeyboardInterrupt:
+                    if self.is_prompt:
+                        print(flush=True)
+                    raise
             if not line:
                 return "\n".join(lines) if lines else None
             line = line.rstrip("\r\n")
@@ -101,6 +113,7 @@ class PromptReader:
     """
 
     is_prompt = True
+    edit_words = "Enter sends them, Esc Enter begins a new line" + (", Ctrl-X Ctrl-E opens $EDITOR" if sys.platform != "win32" else "")
 
     def __init__(self, session: Any, questions: Any) -> None:
         """Read with these two `prompt_toolkit.PromptSession`s: for the conversation, and for what is asked beside it."""

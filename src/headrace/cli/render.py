@@ -54,7 +54,7 @@ class Renderer:
         self._shows_reasoning = shows_reasoning
         self._shows_waiting = shows_waiting
         self._progress = Progress()
-        self._told = set() if told is None else told
+        self._told: set[str] = set() if told is None else told
         self._open: _Block | None = None
         self._is_line_open = False
         self._has_shown = False

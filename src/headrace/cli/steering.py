@@ -77,10 +77,13 @@ class Steering:
 
             def on_keys() -> None:
                 try:
-                    self._typed += decoder.decode(os.read(fd, _READ_BYTES))
-                except OSError:  # the terminal is gone
+                    keys = os.read(fd, _READ_BYTES)
+                except OSError:
+                    keys = b""
+                if not keys:  # the terminal is gone
                     loop.remove_reader(fd)
                     return
+                self._typed += decoder.decode(keys)
                 self._take_lines()
                 if self._typed:
                     loop.remove_reader(fd)
