@@ -130,6 +130,7 @@ class AgentMachine(RuleBasedStateMachine):
     @rule()
     def new_question(self):
         self.is_over = self.is_broken = False
+        self.ground.ran.clear()
         self.made: list[Any] = []
         self.steered: list[str] = []
         self.before: tuple[Message, ...] = self.sessions.get("s").messages
