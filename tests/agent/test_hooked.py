@@ -815,3 +815,34 @@ async def test_what_a_hook_wanted_to_say_to_a_run_that_is_interrupted_is_not_han
     assert result.undelivered == ()
     assert result.generate_reason == "completed", "its answer had been given"
     assert [message.text for message in result.messages] == ["go", "x"]
+
+
+@pytest.mark.parametrize("word", [Stop("enough"), RuntimeError("no"), "interrupt"], ids=str)
+async def test_what_ends_a_run_before_an_answer_is_asked_for_again_does_not_count_the_void_one_twice(word):
+    runs, made = [], []
+    answers = [AssistantMessage("bad", usage=Usage(input_tokens=100, output_tokens=0)), "good"]
+
+    def speak(here, asked):
+        if not asked.is_forced:
+            return None
+        if word == "interrupt":
+            runs[0].interrupt()
+            return None
+        if isinstance(word, Exception):
+            raise word
+        return word
+
+    hooks = (hook("after_model_call", Retry()), hook("before_model_call", always=speak))
+    agent = agent_with(*hooks, answers=answers, limits={"tokens": 100})
+    async with agent.stream("go", on_event=made.append) as run:
+        runs.append(run)
+        if isinstance(word, Exception):
+            with pytest.raises(RuntimeError, match="no"):
+                await run.finish()
+        else:
+            await run.finish()
+    assert run.result.usage.input_tokens == 100
+    assert run.result.messages[0].text == "go"
+    assert len(run.result.messages) == 1
+    assert made[-1].usage.input_tokens == 100
+    assert [event.message for event in made if isinstance(event, events.RoundEnded)] == [None]

@@ -290,6 +290,7 @@ class Engine:
     async def _ask_again(self, *, is_shorter: bool = False) -> None:
         """The answer is void: ask for another one, which must be the last if a limit is reached by now."""
         call = None if is_shorter else self._call
+        self._reading = self._asking.reading()  # of the void one nothing is left to be kept, or counted
         if not self._is_forced and self._ledger.loop.spent is not None:
             self._is_forced, call = True, None
             self._ledger.reach_limit()
