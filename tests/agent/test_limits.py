@@ -228,3 +228,15 @@ def test_what_has_room_while_an_answer_streams_is_what_is_not_beyond_a_limit_whe
         has_room.append(meter.has_room(name, seen))
         seen[name] += 1
     assert has_room == [not why for why in meter.add_round(calls(*asked))]
+
+
+def test_what_is_used_beside_the_messages_counts_and_never_comes_back():
+    meter = Meter(Limits(tokens=10, cost_usd=1), price=lambda message: 0.25)
+    meter.add_beside(4, 0.5)
+    meter.add_beside(-3)
+    meter.add_answer(answer(input_tokens=2, output_tokens=0))
+    assert (meter.tokens, meter.beside_tokens) == (6, 4)
+    assert (meter.cost_usd, meter.beside_cost_usd) == (0.75, 0.5)
+    assert meter.spent is None
+    meter.add_beside(4)
+    assert meter.spent == "tokens"

@@ -552,3 +552,21 @@ def test_a_run_with_any_limit_ends_in_a_bounded_number_of_rounds(limits, rounds,
         assert loop.next == Finish(reasons[-1])
         assert set(reasons[:-1]) == {"tool_calls"}
         assert reasons[-1] in ("max_rounds", "limit")
+
+
+def test_words_of_a_hook_after_an_answer_lead_to_another_round_and_count_as_one():
+    more = UserMessage("More.", origin="framework", reminder_kind="go_on")
+    history = [ASKED, answer(TextPart("one")), more]
+    assert next_step(history, RULES) == CallModel()
+    assert next_step([*history, answer(TextPart("two")), more], Rules(max_rounds=2)) == CallModel(is_forced=True)
+    steering = UserMessage("More.")
+    assert next_step([ASKED, answer(TextPart("one")), steering, answer(TextPart("two")), steering], Rules(max_rounds=2)) == CallModel()
+
+
+def test_what_no_message_tells_counts_when_the_driver_says_it():
+    loop = Loop(Rules(limits=Limits(tokens=100)))
+    loop.feed(ASKED)
+    loop.used.add_beside(99)
+    assert loop.next == CallModel()
+    loop.used.add_beside(1)
+    assert loop.next == CallModel(is_forced=True)
