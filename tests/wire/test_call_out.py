@@ -83,6 +83,17 @@ def test_arguments_that_the_bound_cut_leave_as_far_as_they_came():
     assert (out, call.is_faulty) == (['{"x": "on', ""], True)
 
 
+@pytest.mark.parametrize(
+    ("piece", "text", "has_ended"), [("{}", "{}", True), ("", "", True), ('"{\\"x\\":1}"', "", False), ('{"x":1}', "", True), ('{"x"', "", True)]
+)  # fmt: skip
+def test_what_waits_only_for_the_end_of_the_call_leaves_when_its_wire_says_that(piece, text, has_ended):
+    fold = Accumulator(is_from_wire=True)
+    fold.add(ToolCallFragment("a", "f", piece, 0, None, 0))
+    call = CallOut(0, 0, fold.choice(0).parts[0].own_call(), is_numbered=True)
+    call.news()
+    assert (call.settle(), call.has_ended) == (text, has_ended)
+
+
 def slices(text, cuts):
     edges = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     return [text[a:b] for a, b in itertools.pairwise(edges)]

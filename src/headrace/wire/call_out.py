@@ -76,7 +76,7 @@ class CallOut:
         call: what is known of it.
         is_started: its beginning went out.
         is_numbered: the wire that it came from numbers its parts, so its name comes at once.
-        has_ended: nothing more of it is expected: the wire it came from said so, or its object is whole.
+        has_ended: nothing more of it will go out: the wire it came from said so and nothing waits, or its object is whole.
         is_faulty: what went out is not what was meant.
     """
 
@@ -121,6 +121,17 @@ class CallOut:
         if text:
             self._sent.append(text)
         return text
+
+    def settle(self) -> str:
+        """The wire says that nothing more will come: return what waited for just that. What still waits is judged at the end of the answer."""
+        if self._held == ["{}"] and not self._has_begun:
+            self._has_begun = self._scan.is_whole = self.has_ended = True
+            self._held.clear()
+            self._sent.append("{}")
+            return "{}"
+        if not self._held and self.kind != "custom":
+            self.has_ended = True
+        return ""
 
     def _take(self, piece: str) -> str:
         if self.call.kind == "custom":

@@ -66,7 +66,7 @@ class PartsOut:
         self._made = 0
         self._begin()
         self._own: list[Warning] = []
-        self._said: set[tuple[str, int, int]] = set()
+        self._said: set[tuple[str, str, int, int]] = set()
         self._final: tuple[Warning, ...] | None = None
 
     def _begin(self) -> None:
@@ -107,6 +107,8 @@ class PartsOut:
             self._writer.reasoning(delta.choice, key, delta)
 
     def _cite(self, delta: CitationDelta, key: int) -> None:
+        if delta.part is not None:  # else it is one of the last text, wherever that stands
+            self._move(delta.choice, "text", key)
         self._writer.citation(delta.choice, key, delta.citation)
 
     def _media(self, delta: MediaDelta, key: int) -> None:
@@ -140,8 +142,7 @@ class PartsOut:
         call = self._calls.get((delta.choice, key))
         if call is None:
             call = self._calls[delta.choice, key] = CallOut(delta.choice, key, growing.own_call(), is_numbered=growing.is_numbered)
-        call.has_ended = call.has_ended or growing.is_settled
-        self._grow(call, growing.provider_data, is_forced=growing.is_settled)
+        self._grow(call, growing.provider_data, is_forced=growing.is_settled, is_settled=growing.is_settled)
 
     _HANDLERS: ClassVar[dict[type[Any], Callable[[PartsOut, Any, int], None]]] = {
         TextDelta: _text,
@@ -178,7 +179,7 @@ class PartsOut:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _grow(self, call: CallOut, data: dict[str, Any], *, is_forced: bool) -> None:
+    def _grow(self, call: CallOut, data: dict[str, Any], *, is_forced: bool, is_settled: bool = False) -> None:
         if not call.is_started:
             if not self._may_start(call, is_forced=is_forced):
                 self._say(HELD_CALL, call, "it has no name or no id yet") if call.has_arguments else None
@@ -187,7 +188,7 @@ class PartsOut:
         elif call.call.name != call.name and self._writer.takes_late_names and call.call.name.startswith(call.name):
             more, call.name = call.call.name[len(call.name) :], call.call.name
             self._writer.call_renamed(call, _whole(more))
-        text = call.news()
+        text = call.news() + (call.settle() if is_settled else "")
         if text and self._streams(call):
             self._writer.call_arguments(call, _whole(text))
         if call.has_ended:
@@ -273,7 +274,6 @@ class PartsOut:
             if part.name != call.name or (not part.id_made_up and part.id != call.id and not self._is_own_id(call)):
                 self._say(CHANGED, call, f"{call.id} {call.name} became {part.id} {part.name}")
                 call.is_faulty = call.is_faulty or part.name != call.name
-            self._writer.call_ended(call)
         reason = verdict.messages[choice.index].finish_reason
         if not call.is_faulty or verdict.error is not None or reason in ("length", "content_filter", "error", None):
             return
@@ -284,22 +284,23 @@ class PartsOut:
             verdict.error = broken_call(part.name)
 
     def _is_own_id(self, call: CallOut) -> bool:
-        return (MADE_ID, call.choice, call.key) in self._said
+        return (MADE_ID, "", call.choice, call.key) in self._said
 
     # ------------------------------------------------------------------------------------------ what is said
 
-    def leave_out(self, what: str, choice: int = 0, key: int = -1) -> None:
-        """Say once a part that something of it has no place on this wire."""
-        place = (LEFT_OUT + what, choice, key)
+    def note(self, code: str, detail: str, choice: int = 0, key: int = -1) -> None:
+        """Keep a warning, once for each part."""
+        place = (code, detail if code == LEFT_OUT else "", choice, key)
         if place not in self._said:
             self._said.add(place)
-            self._own.append(Warning(LEFT_OUT, None, None, choice, key if key >= 0 else None, what))
+            self._own.append(Warning(code, None, None, choice, key if key >= 0 else None, detail))
+
+    def leave_out(self, what: str, choice: int = 0, key: int = -1) -> None:
+        """Say that something has no place on this wire."""
+        self.note(LEFT_OUT, what, choice, key)
 
     def _say(self, code: str, call: CallOut, detail: str) -> None:
-        place = (code, call.choice, call.key)
-        if place not in self._said:
-            self._said.add(place)
-            self._own.append(Warning(code, None, None, call.choice, call.key, detail))
+        self.note(code, detail, call.choice, call.key)
 
     @property
     def repairs(self) -> tuple[Warning, ...]:

@@ -15,9 +15,10 @@ from headrace.wire.call_out import CallOut
 
 HELD_CALL: Final = "held_tool_call"
 MADE_ID: Final = "made_tool_id"
+HELD_BLOCK: Final = "held_block"
 CHANGED: Final = "changed_after_sending"
 LEFT_OUT: Final = "dropped_for_client"
-OUT_CODES: Final = frozenset({HELD_CALL, MADE_ID, CHANGED, LEFT_OUT})
+OUT_CODES: Final = frozenset({HELD_CALL, HELD_BLOCK, MADE_ID, CHANGED, LEFT_OUT})
 """What is said of an answer on its way out, beside the warnings of how it came in."""
 
 

@@ -138,7 +138,14 @@ WIRES: Final = {
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True, serves=True),
         Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True, has_named_events=True),
-        Wire(name="anthropic-messages", folder="anthropic_messages", decoder="MessagesDecoder", encodes=True, has_named_events=True),
+        Wire(
+            name="anthropic-messages",
+            folder="anthropic_messages",
+            decoder="MessagesDecoder",
+            encodes=True,
+            serves=True,
+            has_named_events=True,
+        ),
         Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True, has_named_events=True),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),

@@ -7,15 +7,16 @@ The rule of this file: words and shapes only. A protocol's `request_in.py` has `
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from headrace._json import EMPTY
+from headrace._json import EMPTY, freeze
 from headrace.messages.chunk import MessageChunk
 from headrace.messages.deltas import StreamError
-from headrace.messages.message import AssistantMessage
-from headrace.messages.request import Request
+from headrace.messages.message import AssistantMessage, Message
+from headrace.messages.parts import JsonPart, MediaPart, Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart, make
+from headrace.messages.request import Request, ToolSpec
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 
 RefusalKind: TypeAlias = Literal[
@@ -36,6 +37,15 @@ _WORDS: Final[dict[RefusalKind, str]] = {
 _KINDS: Final[dict[RefusalKind, re.Pattern[str]]] = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
 
 
+APART: Final = freeze({"type": "text"})
+"""Data of a text of a tool's result that stands apart from the text before it, as a block of its own."""
+
+_MARKS: Final = frozenset({"cache_control"})
+"""Members that clients put on what a model said; all others there are a server's."""
+
+H = TypeVar("H", bound="ToolSpec | TextPart | MediaPart | JsonPart | ToolCallPart | ReasoningPart")
+
+
 class AnswerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a request asks of the form of its answer, and of nothing else.
 
@@ -50,30 +60,46 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     """A client's request.
 
     Attributes:
+        protocol: the protocol that it came in.
         request: what is asked, in neutral words; its messages have no ids and no times.
         options: how the answer is to be written.
-        extra: members of the body that have no neutral word. A server of the same protocol gets them as `settings.extra_body`; for
-            any other they are lost, and whoever passes the request on has to say so.
+        extra: members of the body that have no neutral word, for a server of the same protocol alone.
+        repeated: settings that say once more, in neutral words, what `extra` says in the protocol's own; only other servers need them.
     """
 
+    protocol: str
     request: Request
     options: AnswerOptions = AnswerOptions()
     extra: dict[str, Any] = EMPTY
+    repeated: tuple[str, ...] = ()
 
-    def with_extra(self) -> Request:
-        """Return the request with the members that only its own protocol understands."""
-        if not self.extra:
-            return self.request
-        settings = self.request.settings
-        return msgspec.structs.replace(
-            self.request, settings=msgspec.structs.replace(settings, extra_body={**settings.extra_body, **self.extra})
-        )
+    def request_for(self, protocol: str) -> tuple[Request, tuple[Warning, ...]]:
+        """Return the request for a server, and what of it that server does not get.
+
+        A server of the same protocol gets everything. For any other one the client's own members are left out, of the body, of tools and
+        of messages; what a model's calls and thinking carry stays, since it came from a server and may have to go back there.
+
+        Args:
+            protocol: what the server speaks.
+        """
+        request = self.request
+        if protocol == self.protocol:
+            if not self.extra:
+                return request, ()
+            plain: dict[str, Any] = dict.fromkeys(self.repeated)
+            settings = msgspec.structs.replace(request.settings, extra_body={**request.settings.extra_body, **self.extra}, **plain)
+            return msgspec.structs.replace(request, settings=settings), ()
+        left = [f"{name}, which only {self.protocol} has" for name in self.extra]
+        tools = [_without_data(tool, f"tools[{n}]", left) for n, tool in enumerate(request.tools)]
+        messages = [_without_marks(message, f"messages[{n}]", left) for n, message in enumerate(request.messages)]
+        warnings = tuple(Warning("dropped_for_provider", detail=detail) for detail in left)
+        return msgspec.structs.replace(request, tools=tuple(tools), messages=tuple(messages)), warnings
 
 
 class ReadRequest(Protocol):
     """A reader of requests: the inverse of the protocol's request encoder."""
 
-    def __call__(self, body: bytes, *, model: str | None = None, is_streamed: bool | None = None, provider: str | None = None) -> Incoming:
+    def _call__(self, body: bytes, *, model: str | None = None, is_streamed: bool | None = None, provider: str | None = None) -> Incoming:
         """Read a request.
 
         Args:
@@ -144,7 +170,7 @@ class StreamOut(Protocol):
 class Refuse(Protocol):
     """Writes a refusal: what a client gets instead of an answer."""
 
-    def __call__(self, status: int, kind: RefusalKind, message: str, *, argument: str | None = None) -> tuple[int, bytes]:
+    def _call__(self, status: int, kind: RefusalKind, message: str, *, argument: str | None = None) -> tuple[int, bytes]:
         """Return the HTTP status and the body.
 
         Args:
@@ -154,6 +180,38 @@ class Refuse(Protocol):
             argument: the member of the request that was wrong, if one was.
         """
         ...
+
+
+def _without_data(holder: H, place: str, left: list[str], *, marks_alone: bool = False) -> H:
+    """Return a part or a tool without the data of its protocol, and say what was left out."""
+    data = holder.provider_data
+    kept = {name: value for name, value in data.items() if marks_alone and name not in _MARKS}
+    if len(kept) == len(data):
+        return holder
+    left += [f"{place}.{name}" for name in data if name not in kept]
+    return msgspec.structs.replace(holder, provider_data=kept)
+
+
+def _without_marks(message: Message, place: str, left: list[str]) -> Message:
+    parts = tuple(_part_without(part, f"{place}.parts[{n}]", left) for n, part in enumerate(message.parts))
+    changed = any(new is not old for new, old in zip(parts, message.parts, strict=True))
+    return msgspec.structs.replace(message, parts=parts) if changed else message
+
+
+def _part_without(part: Part, place: str, left: list[str]) -> Part:
+    match part:
+        case TextPart() if part.provider_data == APART:
+            return make(TextPart, text="\n" + part.text)  # on a line of its own, where there are no blocks
+        case TextPart() | MediaPart() | JsonPart():
+            return _without_data(part, place, left)
+        case ToolCallPart() | ReasoningPart():
+            return _without_data(part, place, left, marks_alone=True)
+        case ToolResultPart():
+            parts = tuple(_part_without(inner, f"{place}.parts[{n}]", left) for n, inner in enumerate(part.parts))
+            left += [f"{place}.{name}" for name in part.metadata]
+            return msgspec.structs.replace(part, parts=parts, metadata=EMPTY)
+        case _:
+            return part
 
 
 def kind_of_error(error: StreamError) -> RefusalKind:

@@ -52,7 +52,7 @@ def body(**fields):
 
 def again(encoded, profile=DEFAULT):
     """The body that is written of what was read of a body."""
-    return encode_request(read_request(encoded.body).with_extra(), profile)
+    return encode_request(read_request(encoded.body).request_for("openai-chat")[0], profile)
 
 
 @given(HISTORIES, PROFILES)
@@ -102,7 +102,7 @@ def test_what_every_client_asks_for_has_a_neutral_word():
     assert request.output == OutputFormat(name="a", schema=SCHEMA)
     assert incoming.options.includes_usage
     assert incoming.extra == {"user": "ann"}
-    assert incoming.with_extra().settings.extra_body == {"user": "ann"}
+    assert incoming.request_for("openai-chat")[0].settings.extra_body == {"user": "ann"}
 
 
 def test_usage_is_given_only_to_who_asks_for_it():
@@ -133,7 +133,7 @@ def test_members_without_a_neutral_word_are_kept_for_a_server_of_the_same_protoc
         "stream_options": {"include_usage": True, "novel": 1},
         "response_format": {"type": "json_schema", "json_schema": {"name": "a", "description": "b", "schema": SCHEMA}},
     }
-    sent = json.loads(encode_request(incoming.with_extra()).body)
+    sent = json.loads(encode_request(incoming.request_for("openai-chat")[0]).body)
     assert {name: sent[name] for name in incoming.extra} == incoming.extra
 
 

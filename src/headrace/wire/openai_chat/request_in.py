@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 from headrace.errors import UsageError
 from headrace.messages.request import NamedTool, OutputFormat, ReasoningEffort, Request, Settings, ToolChoice, ToolMode, ToolSpec
 from headrace.wire.openai_chat.message_in import read_message
+from headrace.wire.openai_chat.request_messages import PROTOCOL
 from headrace.wire.request_fields import Fields, read_body
 from headrace.wire.server_side import AnswerOptions, Incoming
 
@@ -59,7 +60,7 @@ def read_request(body: bytes, *, model: str | None = None, is_streamed: bool | N
         settings=settings,
         is_streamed=bool(is_streamed) if streamed is None else streamed,
     )
-    return Incoming(request=request, options=options, extra={**extra, **fields.rest()})
+    return Incoming(protocol=PROTOCOL, request=request, options=options, extra={**extra, **fields.rest()})
 
 
 # ---------------------------------------------------------------------------------------------- tools
