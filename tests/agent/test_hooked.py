@@ -520,6 +520,23 @@ async def test_arguments_that_a_hook_changes_are_those_that_run_and_the_model_is
     assert watched.result.messages[1].tool_calls[0].parsed == {"text": "hello"}, "the call itself stays as it came"
 
 
+async def test_arguments_that_are_returned_as_they_were_are_not_changed():
+    for same in (lambda here, call: call.parsed, lambda here, call: dict(call.parsed), lambda here, call: {**call.parsed}):
+        watched = await watch(agent_with(hook("before_tool_call", same)))
+        assert watched.results[0].text == "sent hello"
+        assert "changed_arguments" not in watched.results[0].metadata
+
+
+async def test_true_in_place_of_one_is_a_change():
+    @tool
+    async def count(n: int | bool) -> str:
+        return repr(n)
+
+    asked = AssistantMessage([ToolCallPart(id="a", name="count", arguments={"n": 1})])
+    watched = await watch(Agent(ScriptedModel(asked, "done"), tools=[count], hooks=hook("before_tool_call", {"n": True})))
+    assert watched.results[0].text.endswith("True")
+
+
 async def test_changed_arguments_that_do_not_fit_the_tool_are_an_error_that_the_model_sees():
     tools = Tools()
     watched = await watch(agent_with(hook("before_tool_call", {"text": [1]}), tools=tools))

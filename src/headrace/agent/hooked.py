@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
+from headrace._json import dumps, thaw
 from headrace.agent.gate import HookSaid
 from headrace.agent.hooks import Ask, GoOn, Here, Hooks, HookTable, ModelCall, Retry, Stop, Veto, wrong_return
 from headrace.agent.steps import PlannedCall
@@ -154,8 +155,9 @@ class Hooked:
                 case _:
                     raise wrong_return(hook, "before_tool_call", said, "arguments, a ToolResultPart, a Veto, an Ask, a Stop or None")
             if changed is not None:
-                arguments = changed
-                call = ToolCallPart(id=call.id, name=call.name, kind=call.kind, arguments=dict(changed), runnable=True)
+                made = ToolCallPart(id=call.id, name=call.name, kind=call.kind, arguments=dict(changed), runnable=True)
+                if dumps(thaw(made.parsed)) != dumps(thaw(call.parsed)):  # not `==`: that takes true for 1
+                    arguments, call = changed, made
         # Whoever wanted a person asked, what the hooks after it made of the call is what the person sees.
         return arguments if ask is None else Ask(ask.reason, arguments)
 
