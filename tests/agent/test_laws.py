@@ -13,11 +13,13 @@ import msgspec
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import agent_worlds
+import agent_plays
+from agent_ground import NOW, Ground
 from agent_laws import check_end, check_runs
 from agent_machine import AgentMachine
+from agent_plays import Left, play
 from agent_world_strategies import ASKED_AGAIN, TEXTS, worlds
-from agent_worlds import NOW, Ground, Left, Line, Said, World, play
+from agent_worlds import Line, Said, World
 from headrace.agent.agent import Agent
 from headrace.agent.fold import Folder
 from headrace.messages.message import AssistantMessage
@@ -92,7 +94,7 @@ def test_runs_that_break_off_go_on_in_other_processes_to_the_same_end():
     whole, made, _ = asyncio.run(play(world))
     left = [at_event(world, at) for at in range(1, len(made), 3)]
     given = b"\n".join(msgspec.json.encode([world, one.state, one.skip]) for one in left)
-    done = subprocess.run([sys.executable, agent_worlds.__file__], input=given, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, agent_plays.__file__], input=given, capture_output=True, check=False)
     assert done.stderr == b""
     ends = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
     assert ends == [msgspec.json.decode(msgspec.json.encode(whole))] * len(left)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from agent_worlds import IDEMPOTENT, Ground, World
+from agent_ground import IDEMPOTENT, Ground
+from agent_worlds import World
 from headrace.agent import events
 from headrace.agent.approval import Approve
 from headrace.agent.event_codec import decode_event, encode_event

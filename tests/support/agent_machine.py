@@ -14,9 +14,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from agent_ground import NAMES, Ground
 from agent_laws import check_end, check_runs
+from agent_plays import reply_to
 from agent_world_strategies import ASKED_AGAIN, TEXTS, worlds
-from agent_worlds import NAMES, Ground, reply_to
 from headrace.agent.approval import Approve, Deny
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import MemorySessions, Session

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
-from agent_worlds import NAMES, Line, Said, World
+from agent_ground import NAMES
+from agent_worlds import Line, Said, World
 
 ARGUMENTS = [f'{{"n": {n}}}' for n in range(9)]
 BAD = ["{}", '{"n"', "[1]", "", '{"n": "x"}']
