@@ -863,3 +863,22 @@ async def test_what_ends_a_run_before_an_answer_is_asked_for_again_does_not_coun
     assert len(run.result.messages) == 1
     assert made[-1].usage.input_tokens == 100
     assert [event.message for event in made if isinstance(event, events.RoundEnded)] == [None]
+
+
+@pytest.mark.parametrize("is_void", [False, True])
+async def test_a_hook_that_raises_after_a_call_that_started_early_fails_the_run_whatever_becomes_of_the_answer(is_void):
+    ran, error = asyncio.Event(), RuntimeError("early")
+
+    @tool(idempotent=True)
+    async def look() -> str:
+        ran.set()
+        return "x"
+
+    first = [messages_bytes.start(), messages_bytes.call(0, "look", "{}"), ran, messages_bytes.text(1, "so")]
+    last = messages_bytes.body(messages_bytes.text(0, "done"))
+    model = ScriptedModel(
+        [*first, messages_bytes.ended("tool_use") + messages_bytes.STOP], last, protocol="anthropic-messages", slice_chars=1
+    )
+    hooks = [hook("after_tool_call", error), *([hook("after_model_call", Retry())] if is_void else [])]
+    watched = await watch(Agent(model, tools=[look], hooks=hooks, early_start=True))
+    assert watched.error is error

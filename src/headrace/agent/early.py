@@ -54,7 +54,13 @@ class Early:
         self.round = ToolRound((), self._run, is_parallel=self._is_parallel, limit=scope.limit, resource=self._resource)
 
     def look(self) -> None:
-        """Look at what is new in the answer, and start what may start; costs what is new."""
+        """Look at what is new in the answer, and start what may start; costs what is new.
+
+        Raises:
+            BaseException: what a call raised although it should not have, such as what a hook raised: also if its answer will be void.
+        """
+        if self.round.error is not None:
+            raise self.round.error
         parts = self.blocks.parts
         while self._seen < len(parts) and not self._is_blocked:
             growing = parts[self._seen]
