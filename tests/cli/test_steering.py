@@ -111,6 +111,52 @@ async def test_a_command_is_done_when_the_answer_has_ended(chat):
     assert len(server.requests) == 1
 
 
+PAY = 'from headrace import tool\n@tool(needs_approval=True)\ndef pay(amount: int) -> str:\n    "Pay."\n    return "paid"\n'
+
+
+async def test_words_that_a_question_cuts_off_are_said_when_the_run_goes_on(program, chat):
+    (program.folder / "my.py").write_text(PAY)
+    gate = asyncio.Event()
+    call = call_stream("pay", '{"amount": 3}')
+    async with scripted_server([[call[0], Hold(gate), *call[1:]], text_stream("Paid.")]) as server:
+        terminal = await chat(server, "-T", "my:pay")
+        terminal.type("Pay.\r")
+        await terminal.until("→ pay")
+        terminal.type("and ")
+        await terminal.until("+ and")
+        gate.set()
+        await server.replies[0].done.wait()
+        terminal.type("smile")
+        await terminal.until("smile")
+        assert "May pay run?" not in terminal.shown
+        terminal.type("\r")
+        await terminal.until("(dit) >")
+        terminal.type("y\r")
+        await terminal.until("← pay paid")
+        await terminal.until("· steered: and smile")
+        await terminal.until("Paid.")
+        await leave(terminal)
+    assert said(server.requests[1]) == ["Pay.", "and smile"]
+    assert len(server.requests) == 2
+
+
+async def test_words_that_a_forced_answer_could_not_hear_are_asked_next(chat):
+    gate = asyncio.Event()
+    call = call_stream("calculate", '{"expression": "6*7"}')
+    async with scripted_server([call, [*STORY[:2], Hold(gate), *STORY[2:]], text_stream("Yes.")]) as server:
+        terminal = await chat(server, "-T", "calculate", "--max-rounds", "1")
+        terminal.type("6*7?\r")
+        await terminal.until("a time ")
+        terminal.type("Sure?\r")
+        await terminal.until("+ Sure?\n")
+        gate.set()
+        await terminal.until("the tool rounds were used up")
+        await terminal.until("> Sure?\n")
+        await terminal.until("Yes.")
+        await leave(terminal)
+    assert said(server.requests[2]) == ["6*7?", "Sure?"]
+
+
 async def test_ctrl_c_drops_the_line_and_then_interrupts_the_run(chat):
     stalled = Reply([*STORY[:2], Stall()])
     async with scripted_server([stalled, text_stream("Yes.")]) as server:
