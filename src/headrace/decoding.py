@@ -151,6 +151,11 @@ class StreamDecoder:
         return self._is_over
 
     @property
+    def error(self) -> StreamError | None:
+        """Why the stream failed, as far as it is known by now, or None."""
+        return self._decoder.output.error
+
+    @property
     def is_broken(self) -> bool:
         """Whether the stream is broken beyond repair: an event that is none, a limit that was passed."""
         return self._decoder.output.is_dead

@@ -6,35 +6,16 @@ import re
 from typing import Final
 
 from headrace._json import dumps_text
-from headrace.messages.message import AssistantMessage
-from headrace.messages.parts import JsonPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart
+from headrace.inspect.reasons import why_not_runnable as why_not_runnable  # noqa: PLC0414 - said here with the other wordings
+from headrace.messages.parts import JsonPart, MediaPart, Part, TextPart, ToolResultPart
 from headrace.messages.usage import Usage
 
-_CUT: Final = {
-    "length": "the answer was cut by its length",
-    "content_filter": "the answer was filtered",
-    "error": "the answer ended with an error",
-    "pause": "the answer paused",
-}
 _BREAKS: Final = re.compile(r"\s*[\r\n]\s*")
 
 
 def one_line(text: str) -> str:
     """Return a text on one line; inside JSON only white space between values is lost by that."""
     return _BREAKS.sub(" ", text).strip()
-
-
-def why_not_runnable(call: ToolCallPart, message: AssistantMessage, error_kind: str | None = None) -> str:
-    """Say why a call must not run, best reason first."""
-    if error_kind is not None:
-        return f"the stream failed: {error_kind}"
-    if message.finish_reason in _CUT and not (message.finish_reason == "length" and call.parsed is not None):
-        return _CUT[message.finish_reason or ""]
-    if not call.name:
-        return "it has no name"
-    if call.kind == "function" and call.parsed is None:
-        return "its arguments are no JSON object"
-    return _CUT.get(message.finish_reason or "", "the stream did not end")
 
 
 def result_text(result: ToolResultPart) -> str:
