@@ -87,7 +87,7 @@ class Causes:
         if not self._starts:
             return None
         if offset is None:
-            return len(self._starts) - 1
+            return next((row for row in reversed(range(len(self._starts))) if self._starts[row] < self._ends[row]), None)
         return max(0, bisect_right(self._starts, offset) - 1)
 
     def _rows_of_mark(self, choice: int, mark: str) -> tuple[int, ...]:
