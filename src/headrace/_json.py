@@ -28,6 +28,8 @@ MAX_DEPTH: Final = 256
 MAX_INT_BITS: Final = 14_280
 """The largest whole number, in bits: 4,298 digits. Python itself refuses to read or write more than 4,300."""
 
+_WORD: Final = 2**63  # a whole number between this and its negative is beyond doubt
+
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
@@ -103,7 +105,7 @@ def freeze(value: object, path: str = "value", *, max_depth: int = MAX_DEPTH) ->
 
 def _freeze(value: object, path: str, depth: int) -> JSON:
     # What is frozen already is walked too when it lies inside something new: the depth counts from the outside.
-    if value is None or value is True or value is False:
+    if value is None or value is True or value is False or (type(value) is int and -_WORD < value < _WORD):
         return value
     if isinstance(value, str):
         return check_text(value, path)
@@ -115,9 +117,9 @@ def _freeze(value: object, path: str, depth: int) -> JSON:
         if math.isfinite(value):
             return float(value)
         raise UsageError(f"{path} is {value!r}, which JSON cannot hold", argument=path)
-    if isinstance(value, (Mapping, list, tuple)) and depth == 0:
+    if isinstance(value, (dict, list, tuple, Mapping)) and depth == 0:
         raise UsageError(f"{path} is nested too deep (or holds itself)", argument=path)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # asking whether something is a dictionary is cheap, a Mapping is not
         items: dict[str, Any] = {}
         for key, item in cast("Mapping[object, object]", value).items():
             if not isinstance(key, str):

@@ -25,6 +25,7 @@ from headrace.agent.results import error_result
 from headrace.agent.run_state import Open, Waiting
 from headrace.agent.spending import Spending
 from headrace.agent.steps import PlannedCall, Rules, RunTools
+from headrace.messages.copying import changed
 from headrace.messages.fields import GenerateReason
 from headrace.messages.message import AssistantMessage, Message, UserMessage
 from headrace.messages.parts import Part, ToolResultPart
@@ -258,7 +259,7 @@ class Ledger:
         )
         reason, spent = self.loop.judge(message), self.loop.spent
         output = self.loop.output_of(message) if reason in _TYPED else None
-        message = msgspec.structs.replace(message, generate_reason=reason)
+        message = changed(message, generate_reason=reason)
         if output is not None:
             message = message.replace(structured_output=output.value)
         blocks.end(message)

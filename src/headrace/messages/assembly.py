@@ -159,6 +159,8 @@ def ordered(choice: Choice) -> list[Growing]:
 
     A call without index sorts with the call that arrived before it, before all if none did.
     """
+    if len(choice.parts) < 2:
+        return list(choice.parts)
     parts = sorted(choice.parts, key=lambda part: part.key)
     arrived = [part for part in choice.parts if part.kind == "tool_call" and not part.is_numbered]
     ranks: dict[int, tuple[int, int]] = {}

@@ -277,7 +277,7 @@ class Choice:
 class Head:
     """What is known of the message as a whole, over all choices."""
 
-    __slots__ = ("_counts", "_raw_usage", "call_id", "created_at", "id", "model", "name", "provider", "result_name", "state")
+    __slots__ = ("_counts", "_raw_usage", "_usage", "call_id", "created_at", "id", "model", "name", "provider", "result_name", "state")
 
     def __init__(self) -> None:
         """Start with nothing known."""
@@ -286,7 +286,8 @@ class Head:
         self.created_at: datetime | None = None
         self.name: str | None = None
         self.provider: str | None = None
-        self._counts: dict[str, Any] | None = None
+        self._usage: Usage | None = None  # the first report
+        self._counts: dict[str, Any] | None = None  # of several
         self._raw_usage: dict[str, Any] = {}
         self.call_id: str | None = None
         self.result_name: str | None = None
@@ -302,16 +303,18 @@ class Head:
 
     def report(self, usage: Usage) -> None:
         """Take a report of usage: field by field the last that is not None; in time of the report's own size."""
-        if self._counts is None:
-            self._counts, self._raw_usage = dict(usage.counts()), dict(usage.raw)
+        if self._usage is None:  # nearly always the only report
+            self._usage = usage
             return
+        if self._counts is None:
+            self._counts, self._raw_usage = self._usage.counts(), dict(self._usage.raw)
         self._counts.update((name, count) for name, count in usage.counts().items() if count is not None)
         self._raw_usage.update((key, value) for key, value in usage.raw.items() if value is not None)
 
     @property
     def usage(self) -> Usage | None:
         """The usage so far, or None if none was reported."""
-        return None if self._counts is None else Usage(**self._counts, raw=self._raw_usage)
+        return self._usage if self._counts is None else Usage(**self._counts, raw=self._raw_usage)
 
     def result(self, delta: ToolResultDelta, choice: Choice) -> None:
         """Take what is known of a tool's result; of two call ids the last non-empty one counts, and it is said."""

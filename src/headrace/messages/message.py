@@ -137,7 +137,9 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
             msgspec.structs.force_setattr(self, "metadata", freeze(self.metadata, "metadata"))
         if self.created_at is not None:
             msgspec.structs.force_setattr(self, "created_at", utc(self.created_at))
-        if self.origin == kind._ORIGIN:  # a default is left out of JSON by identity, and a pickle gives another equal text
+        if (
+            self.origin is not kind._ORIGIN and self.origin == kind._ORIGIN
+        ):  # a default is left out of JSON by identity, and a pickle gives another equal text
             msgspec.structs.force_setattr(self, "origin", kind._ORIGIN)
         for field in kind._JSON:
             value: JSON = getattr(self, field)
@@ -145,7 +147,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
                 msgspec.structs.force_setattr(self, field, freeze(value, field))
         for field in kind._TEXT:
             text = getattr(self, field)
-            if isinstance(text, str):
+            if text is not None and not (type(text) is str and text.isascii()) and isinstance(text, str):
                 check_text(text, field)
         for n, part in enumerate(self.parts):
             if not kind._may_carry(part):
@@ -191,7 +193,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
 
     def parts_of(self, part_type: type[P], *, kind: str | None = None) -> tuple[P, ...]:
         """Return the parts of one class, in order; `kind` narrows media (`image`, …) and calls (`function`, …)."""
-        return tuple(part for part in self.parts if isinstance(part, part_type) and (kind is None or getattr(part, "kind", None) == kind))
+        return tuple([part for part in self.parts if isinstance(part, part_type) and (kind is None or getattr(part, "kind", None) == kind)])
 
     @overload
     def first(self) -> Part | None: ...

@@ -38,8 +38,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         """Check the counts and freeze the raw report."""
-        for name in COUNTS:
-            count = getattr(self, name)
+        counts = (self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens, self.reasoning_tokens)
+        for name, count in zip(COUNTS, counts, strict=True):
             if count is not None and type(count) is not int:
                 raise UsageError(f"usage.{name} is {count!r}; a count is a whole number or None", argument=f"usage.{name}")
         if self.raw is not EMPTY:

@@ -13,9 +13,12 @@ from typing import Any, Protocol, Self, TypeAlias, cast
 
 import msgspec
 
+from headrace._json import check_text
 from headrace.errors import StateError, UsageError
 from headrace.io.redact import redact_headers
 from headrace.messages.chunk import MessageChunk
+from headrace.messages.copying import changed
+from headrace.messages.fields import utc
 from headrace.messages.message import AssistantMessage, Message, Timing, UserMessage
 from headrace.messages.request import OutputFormat, Settings, ToolChoice, ToolSpec
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
@@ -253,10 +256,10 @@ def finished(
     warnings: tuple[Warning, ...] = (),
 ) -> AssistantMessage:
     """Add to a decoder's message what only a shell knows; what the wire said of id and time stays."""
-    return msgspec.structs.replace(
+    return changed(
         message,
-        id=message.id or id,
-        created_at=message.created_at or created_at,
+        id=message.id or check_text(id, "id"),
+        created_at=message.created_at or utc(created_at),
         provider=message.provider or provider,
         timing=timing,
         warnings=(*warnings, *message.warnings),

@@ -25,6 +25,7 @@ _ASKED_TO_WAIT: Final = frozenset({429, 503, 529})
 _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _UNITS_S: Final = (86400.0, 3600.0, 60.0, 1.0, 0.001)
 # A plain number this large is a moment, in seconds or in milliseconds since 1970: as a wait it would be thirty years.
+_REMAINING: Final = frozenset(remaining for remaining, _ in RATE_HEADERS)
 _MOMENT: Final = 1e9
 _MOMENT_MS: Final = 1e11
 
@@ -123,6 +124,8 @@ class Pace:
 
 def exhausted_s(headers: Mapping[str, str], *, now: datetime) -> list[float]:
     """Return for each limit of which nothing is left how many seconds it takes until there is more."""
+    if _REMAINING.isdisjoint(headers):
+        return []
     waits_s: list[float] = []
     for remaining, reset in RATE_HEADERS:
         if headers.get(remaining, "").strip() in {"0", "0.0"}:

@@ -25,6 +25,7 @@ from headrace.messages.accumulator import NewId
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import MessageStart, MetadataDelta, StreamError, UsageDelta, WarningDelta
 from headrace.messages.message import AssistantMessage, Timing
+from headrace.messages.parts import make
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.models.answer import AnswerStream, AttemptDiscarded, FailedAttempt, ResponseFacts, StreamItem, finished
 from headrace.models.clock import Clock
@@ -285,7 +286,7 @@ class ModelStream(AnswerStream):
             id=attempt.made_id or "",
             provider=call.provider,
             created_at=attempt.began_at,
-            timing=Timing(first_chunk_s=attempt.first_chunk_s, total_s=attempt.total_s),
+            timing=make(Timing, first_chunk_s=attempt.first_chunk_s, total_s=attempt.total_s),
             warnings=call.warnings,
         )
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chat_bytes import DONE, chunk, text_stream
+from chat_bytes import DONE, call_stream, chunk, text_stream
 from decoding_runs import decoded
 from headrace.decoding import StreamDecoder
 from headrace.wire.openai_chat.fast import REFUSED, decode_event, decode_tail, head_of
@@ -21,6 +23,8 @@ from stream_samples import call, calls, tail_event
         (b'"choices":[]', None),
         (b'{"id":"a","usage":null,"choices":[]}', None),
         (b'{"error":"x","choices":[]}', None),
+        (b'{"message":"no","code":"x","choices":[]}', None),
+        (b'{"detail":"no","choices":[]}', None),
         (b'{"object":"error","choices":[]}', None),
         (b'{"x":{"choices":[]}}', None),
         (b'{"x":{},"choices":[]}', None),
@@ -49,7 +53,9 @@ def test_a_head_is_learned_only_if_it_is_a_run_of_plain_fields(data, head):
         {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": {}}}]}}]},
         {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": None}]}}]},
         {"choices": [{"message": {}}]},
-        {"choices": [], "usage": {}},
+        {"choices": [], "usage": 5},
+        {"choices": [], "timings": {}},
+        {"choices": [{"delta": {}, "stop_reason": "</s>"}]},
         {"choices": None},
     ],
 )
@@ -92,6 +98,11 @@ class TestHowManyEventsGoTheShortWay:
         body = b"".join([*(tail_event({"content": "x"}) for _ in range(100)), tail_event({}, "stop"), DONE])
         assert general_events(body, monkeypatch) <= 6
 
+    def test_all_but_the_first_and_the_terminator_of_a_round(self, monkeypatch):
+        body = b"".join([*call_stream("clock", '{"zone":', '"UTC"}')[:-1], chunk(choices=[], usage={"prompt_tokens": 3}), DONE])
+        assert general_events(body, monkeypatch) == 2
+        assert general_events(b"".join(text_stream("Hel", "lo")), monkeypatch) == 2
+
     def test_all_of_a_stream_with_fields_that_nobody_knows_after_a_few_tries(self, monkeypatch):
         body = b"".join([*(chunk({"content": "x", "odd": 1}) for _ in range(100)), chunk(finish="stop"), DONE])
         assert general_events(body, monkeypatch) == 102
@@ -130,3 +141,59 @@ def test_a_head_that_comes_last_and_changes_back_is_the_last_that_counts():
     prints = ["a", "a", "a", "b", "a", "a"]
     body = b"".join(tail_event({"content": "x"}, system_fingerprint=one) for one in prints)
     assert decoded(body)[1].message.metadata == {"provider_fields": {"system_fingerprint": "a"}}
+
+
+DELTAS = st.sampled_from(
+    [
+        {},
+        {"role": "assistant", "content": None},
+        {"role": "assistant", "content": ""},
+        {"content": "x"},
+        {"content": "y", "tool_calls": []},
+        {"reasoning_content": "r"},
+        {"reasoning": "r", "content": "x"},
+        {"tool_calls": [call(0, "c", "f", "")]},
+        {"tool_calls": [call(0, arguments='{"a":')]},
+        {"tool_calls": [call(0, arguments="1}")]},
+        {"tool_calls": [call(1, "d", "g", "{}"), call(0, arguments=" ")]},
+        {"content": "x", "odd": 1},
+    ]
+)
+USAGES = st.sampled_from(
+    [
+        None,
+        {},
+        {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "cost": 0.5},
+        {"prompt_tokens": 3, "completion_tokens_details": {"reasoning_tokens": 1}},
+        {"prompt_tokens": -1, "deep": [[[None]]]},
+        {"prompt_tokens": "3"},
+    ]
+)
+
+
+@st.composite
+def events(draw):
+    """An event: of one choice or none, with or without a finish word and the usage; now and then anything else."""
+    fields = {}
+    if draw(st.booleans()):
+        fields["usage"] = draw(USAGES)
+    if not draw(st.integers(0, 5)):
+        fields |= draw(st.sampled_from([{"odd": 2}, {"error": {"message": "no"}}, {"message": "no", "code": "x"}, {"model": "m-2"}]))
+    if not draw(st.integers(0, 3)):
+        fields["choices"] = []
+    make = tail_event if draw(st.integers(0, 9)) == 0 else chunk
+    finish = draw(st.sampled_from([None, None, None, None, "stop", "tool_calls", "length", "", "null", "odd"]))
+    return make(draw(DELTAS), finish, **fields)
+
+
+@given(st.lists(events(), max_size=9), st.booleans())
+def test_the_short_way_and_the_general_way_say_the_same_of_any_run_of_events(run, is_done):
+    body = b"".join([chunk({"role": "assistant", "content": None}), *run, *([DONE] if is_done else [])])
+    assert decoded(body, is_short_way_off=True) == decoded(body)
+
+
+def test_usage_that_no_message_can_hold_goes_the_general_way():
+    deep = {"prompt_tokens": 1, "raw": msgspec.json.decode(b"[" * 250 + b"]" * 250)}
+    body = b"".join([*text_stream("a", "b")[:-2], chunk(choices=[], usage=deep), DONE])
+    assert decoded(body) == decoded(body, is_short_way_off=True)
+    assert decoded(body)[1].error.kind == "invalid_event"

@@ -59,7 +59,9 @@ def kept(value: JSON) -> JSON:
 def reasoning_of(delta: Mapping[str, Any]) -> str:
     """Return the reasoning text of a delta, "" if there is none."""
     for name in REASONING_NAMES:
-        value = delta.get(name)
+        if name not in delta:
+            continue
+        value = delta[name]
         if isinstance(value, dict):
             value = value.get("content") or value.get("text")
         if isinstance(value, str) and value:

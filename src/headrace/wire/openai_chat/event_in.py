@@ -66,7 +66,8 @@ class EventReader:
     def _read(self, event: Mapping[str, Any], *, is_error: bool) -> None:
         self._start(event)
         self._errors(event, is_error=is_error)
-        self._prompt_ids(event.get("prompt_token_ids"), 0)
+        if "prompt_token_ids" in event:
+            self._prompt_ids(event["prompt_token_ids"], 0)
         for choice in _objects(event.get("choices")):
             self._choice(choice)
         usage, nested = event.get("usage"), event.get("x_groq")
@@ -155,19 +156,24 @@ class EventReader:
 
     def _token_ids(self, choice: Mapping[str, Any], index: int, *, is_repeat: bool) -> None:
         """Take the ids that some servers send beside the text, if asked."""
-        self._prompt_ids(choice.get("prompt_token_ids"), index)
-        ids = _token_ids(choice.get("token_ids"))
+        if "prompt_token_ids" in choice:
+            self._prompt_ids(choice["prompt_token_ids"], index)
+        ids = _token_ids(choice["token_ids"]) if "token_ids" in choice else None
         if ids and not is_repeat:
             self._output.add(TokenIdsDelta(None, ids, index))
 
     def _finish(self, choice: Mapping[str, Any], index: int) -> None:
         word = choice.get("finish_reason")
-        if not isinstance(word, str) or not is_word(word):
-            return
-        native = choice.get("native_finish_reason")
-        reason: FinishReason | None = "length" if isinstance(native, str) and native.lower() in _NATIVE_LENGTH else None
-        self._output.add(FinishDelta(replace_surrogates(word), index, reason, self._output.events, self._output.offset))
-        self.open[index] = False
+        if isinstance(word, str):
+            native = choice.get("native_finish_reason")
+            is_length = isinstance(native, str) and native.lower() in _NATIVE_LENGTH
+            self.finish(replace_surrogates(word), index, "length" if is_length else None)
+
+    def finish(self, word: str, index: int, reason: FinishReason | None = None) -> None:
+        """Take the word with which a choice ends, if it is one; `reason` is what is known of it beside."""
+        if is_word(word):
+            self._output.add(FinishDelta(word, index, reason, self._output.events, self._output.offset))
+            self.open[index] = False
 
 
 def _objects(value: JSON) -> list[dict[str, Any]]:

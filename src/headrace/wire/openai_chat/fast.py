@@ -1,4 +1,4 @@
-"""The short way for the events that make up nearly all of a stream: one text piece, or pieces of tool calls.
+"""The short way for the events that make up nearly all of a stream: one text piece, or pieces of tool calls; a finish word; the usage.
 
 The rule of this file: it understands an event completely or not at all. The Structs forbid unknown fields, so an event with anything
 unexpected is refused and takes the general way, which keeps everything; both ways give the same deltas (a test holds them together).
@@ -12,13 +12,14 @@ only compared, not parsed: `{"id":"x","object":"y","created":1,"model":"m",` and
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from headrace._json import JSONError, loads
 
 _CHOICES: Final = b'"choices":'
+_TELLING: Final = frozenset({"usage", "error", "message", "detail"})
 
 
 class FastFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -51,19 +52,20 @@ class FastDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class FastChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A choice without finish reason and log-probabilities."""
+    """A choice without log-probabilities."""
 
     delta: FastDelta
     index: int = 0
     finish_reason: str | None = None
     logprobs: None = None
+    stop_reason: None = None
 
 
 class FastEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """An event behind its head."""
 
     choices: list[FastChoice]
-    usage: None = None
+    usage: dict[str, Any] | None = None
     obfuscation: str | None = None
     p: str | None = None
 
@@ -87,7 +89,7 @@ REFUSED: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 def head_of(data: bytes) -> bytes | None:
     """Return the bytes before `"choices":` if they are a run of plain fields, as a head to compare with: b"{" if there are none.
 
-    None if there is no such head; fields that say something anew in each event (usage, an error) are no head.
+    None if there is no such head; fields that say something anew in each event (usage, an error, or what may be one) are no head.
     """
     at = data.find(_CHOICES)
     if at < 1:
@@ -100,4 +102,4 @@ def head_of(data: bytes) -> bytes | None:
         return None
     if not isinstance(value, dict) or any(isinstance(field, (dict, list)) for field in value.values()):
         return None
-    return None if "usage" in value or "error" in value or value.get("object") == "error" else head
+    return head if _TELLING.isdisjoint(value) and value.get("object") != "error" else None

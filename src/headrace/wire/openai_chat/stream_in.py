@@ -12,14 +12,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headrace._json import JSON
+from headrace.errors import UsageError
 from headrace.messages.chunk import AssistantMessageChunk, make_assistant_chunk
-from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment
+from headrace.messages.deltas import ReasoningDelta, StreamError, TextDelta, ToolCallFragment, UsageDelta
 from headrace.wire.decoder import Output
 from headrace.wire.event_data import EventData
 from headrace.wire.frames import Batch, Frame
 from headrace.wire.limits import Limits
+from headrace.wire.openai_chat import delta_in
 from headrace.wire.openai_chat.event_in import EventReader
-from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastDelta, FastEvent, decode_event, decode_tail, head_of
+from headrace.wire.openai_chat.fast import REFUSED, FastCall, FastChoice, FastEvent, decode_event, decode_tail, head_of
+from headrace.wire.openai_chat.usage_in import usage_in
 from headrace.wire.options import DecodeOptions
 
 _HEAD_NAMES: Final = ("id", "object", "model", "created", "system_fingerprint", "service_tier")
@@ -75,11 +78,13 @@ class ChatDecoder:
         known, offset, first = 0, batch.offset, output.events
         for n, data in enumerate(batch.datas):
             head = self._head
-            choice = self._choice(data, head) if head is not None and data.startswith(head) else None
-            if choice is not None:
+            event = self._event(data, head) if head is not None and data.startswith(head) else None
+            if event is not None and event.usage is None and event.choices:
+                choice = event.choices[0]
                 delta = choice.delta
                 text = delta.content
-                if text and delta.tool_calls is None and not delta.reasoning_content and not delta.reasoning:
+                is_plain = choice.finish_reason is None and delta.tool_calls is None
+                if text and is_plain and not delta.reasoning_content and not delta.reasoning:
                     open_text = output.fold.choices[0].open_text
                     if open_text is not None:
                         open_text.append(text)
@@ -87,14 +92,14 @@ class ChatDecoder:
                         continue
             offset = offset + len(batch.datas[known]) + batch.around if known == n - 1 else batch.offset_of(n, known=known, at=offset)
             known = n
-            if choice is None or not self._short(choice.delta, first + n, offset, chunks):
+            if event is None or not self._short(event, first + n, offset, chunks):
                 output.events = first + n
                 self._one(Frame(data, offset), chunks)
             if self._data.is_done or output.is_dead:
                 return
         output.events = first + len(batch.datas)
 
-    def _choice(self, data: bytes, head: bytes) -> FastChoice | None:
+    def _event(self, data: bytes, head: bytes) -> FastEvent | None:
         """Decode an event the short way; None if it holds anything that needs thought."""
         at = len(head)
         try:
@@ -103,18 +108,19 @@ class ChatDecoder:
             self._miss()
             return None
         choices = event.choices
-        if len(choices) != 1:
+        if choices and (len(choices) != 1 or choices[0].index != 0):
             return None
-        choice = choices[0]
-        is_plain = choice.finish_reason is None and choice.index == 0 and (at > 1 or self._is_same_head(event))
-        return choice if is_plain else None
+        return event if at > 1 or self._is_same_head(event) else None
 
-    def _short(self, delta: FastDelta, event: int, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
-        """Take a delta that is one piece of text, of reasoning, or of calls; returns whether it was."""
-        text, calls = delta.content, delta.tool_calls
-        reasoning = delta.reasoning_content or delta.reasoning
-        output = self.output
-        output.events, output.offset = event, offset
+    def _short(self, event: FastEvent, number: int, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
+        """Take an event that is one piece of text, of reasoning, or of calls, or how the answer ended; returns whether it was."""
+        output, choice = self.output, event.choices[0] if event.choices else None
+        if choice is not None and not self._events.open[0]:
+            return False  # what comes behind the finish word needs thought
+        output.events, output.offset = number, offset
+        if event.usage is not None or choice is None or choice.finish_reason is not None:
+            return self._end(choice, event.usage, chunks)
+        text, calls, reasoning = choice.delta.content, choice.delta.tool_calls, choice.delta.reasoning_content or choice.delta.reasoning
         if calls:
             return not text and not reasoning and self._calls(calls, chunks)
         if text and reasoning:
@@ -124,6 +130,23 @@ class ChatDecoder:
         elif reasoning:
             output.add(ReasoningDelta(reasoning))
         output.chunk(chunks)
+        return True
+
+    def _end(self, choice: FastChoice | None, usage: dict[str, Any] | None, chunks: list[AssistantMessageChunk]) -> bool:
+        """Take a finish word, the usage, or both, beside which nothing else is said; returns whether it was."""
+        if choice is not None and (
+            choice.delta.content or choice.delta.tool_calls or choice.delta.reasoning_content or choice.delta.reasoning
+        ):
+            return False
+        try:
+            found = None if usage is None else usage_in(delta_in.kept(usage))
+        except UsageError:
+            return False
+        if choice is not None and choice.finish_reason is not None:
+            self._events.finish(choice.finish_reason, 0)
+        if found is not None:
+            self.output.add(UsageDelta(found))
+        self.output.chunk(chunks)
         return True
 
     def _calls(self, calls: list[FastCall], chunks: list[AssistantMessageChunk]) -> bool:
@@ -164,14 +187,16 @@ class ChatDecoder:
     def _learn(self, data: bytes, event: JSON) -> None:
         """Learn the head of events for the short way; it rests while a choice has finished or a filter is at work."""
         events, output = self._events, self.output
-        is_plain = isinstance(event, dict) and 0 in events.streamed and 0 in output.fold.choices and all(events.open.values())
+        is_plain = isinstance(event, dict) and 0 in events.streamed and all(events.open.values())
         if self._tries <= 0 or not is_plain or output.is_holding:
             self._head = None
             return
-        self._head_fields = {name: event.get(name) for name in _HEAD_NAMES}
+        output.fold.choice(0)  # it is there, even if nothing of it came yet
         if self._head is None or not data.startswith(self._head):
             self._tries -= 1
             self._head = head_of(data)
+        if self._head is not None and len(self._head) == 1:
+            self._head_fields = {name: event.get(name) for name in _HEAD_NAMES}
 
     # ------------------------------------------------------------------------------------------ the general way
 

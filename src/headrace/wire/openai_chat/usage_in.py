@@ -62,7 +62,7 @@ def _count(raw: dict[str, Any], places: tuple[tuple[str, ...], ...]) -> int | No
     for place in places:
         value: Any = raw
         for key in place:
-            value = value.get(key) if isinstance(value, dict) else None
+            value = value[key] if isinstance(value, dict) and key in value else None
         if type(value) is int and value >= 0:
             return value
         if type(value) is float and value >= 0 and value.is_integer():
