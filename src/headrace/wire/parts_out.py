@@ -57,7 +57,7 @@ class PartsOut:
             new_id: makes the ids of calls that have none; by default `prefix` and a number, unique in the answer.
             prefix: what such ids begin with.
         """
-        self.fold = Accumulator(is_from_wire=True)
+        self.fold = Accumulator()
         self.has_said = False
         self.error: StreamError | None = None
         self._writer = writer
@@ -81,7 +81,7 @@ class PartsOut:
     def feed(self, chunk: MessageChunk) -> None:
         """Take a chunk; after an error nothing is taken."""
         add, handlers = self.fold.add, self._HANDLERS
-        self.fold.is_from_wire = chunk.is_from_wire
+        self.fold.is_from_wire = self.fold.is_from_wire or chunk.is_from_wire
         for delta in chunk.deltas:
             if self.error is not None:
                 return

@@ -38,7 +38,7 @@ _KINDS: Final[dict[RefusalKind, re.Pattern[str]]] = {kind: re.compile(words, re.
 
 
 APART: Final = freeze({"type": "text"})
-"""Data of a text of a tool's result that stands apart from the text before it, as a block of its own."""
+"""Data of a text that a person or a tool gave apart from the text before it, as a block of its own."""
 
 _MARKS: Final = frozenset({"cache_control"})
 """Members that clients put on what a model said; all others there are a server's."""
@@ -83,17 +83,15 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
             protocol: what the server speaks.
         """
         request = self.request
+        left = [f"messages[{n}].{name}" for n, message in enumerate(request.messages) for name in message.metadata]
         if protocol == self.protocol:
-            if not self.extra:
-                return request, ()
             plain: dict[str, Any] = dict.fromkeys(self.repeated)
             settings = msgspec.structs.replace(request.settings, extra_body={**request.settings.extra_body, **self.extra}, **plain)
-            return msgspec.structs.replace(request, settings=settings), ()
-        left = [f"{name}, which only {self.protocol} has" for name in self.extra]
+            return msgspec.structs.replace(request, settings=settings), _warnings(left)
+        left += [f"{name}, which only {self.protocol} has" for name in self.extra]
         tools = [_without_data(tool, f"tools[{n}]", left) for n, tool in enumerate(request.tools)]
         messages = [_without_marks(message, f"messages[{n}]", left) for n, message in enumerate(request.messages)]
-        warnings = tuple(Warning("dropped_for_provider", detail=detail) for detail in left)
-        return msgspec.structs.replace(request, tools=tuple(tools), messages=tuple(messages)), warnings
+        return msgspec.structs.replace(request, tools=tuple(tools), messages=tuple(messages)), _warnings(left)
 
 
 class ReadRequest(Protocol):
@@ -190,6 +188,10 @@ def _without_data(holder: H, place: str, left: list[str], *, marks_alone: bool =
         return holder
     left += [f"{place}.{name}" for name in data if name not in kept]
     return msgspec.structs.replace(holder, provider_data=kept)
+
+
+def _warnings(left: list[str]) -> tuple[Warning, ...]:
+    return tuple(Warning("dropped_for_provider", detail=detail) for detail in left)
 
 
 def _without_marks(message: Message, place: str, left: list[str]) -> Message:

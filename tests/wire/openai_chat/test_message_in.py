@@ -10,6 +10,7 @@ from headrace.messages.message import SystemMessage
 from headrace.messages.parts import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart, make
 from headrace.messages.request import Request
 from headrace.wire.openai_chat.message_in import read_message
+from headrace.wire.openai_chat.request_in import read_request
 from headrace.wire.openai_chat.request_out import encode_request
 from headrace.wire.openai_chat.sealed_reasoning import sealed_details
 from headrace.wire.profile import Profile
@@ -46,11 +47,35 @@ def test_instructions_have_two_names():
     ],
 )  # fmt: skip
 def test_what_a_person_says_goes_there_and_back(item, part):
-    message = read(role="user", content=[{"type": "text", "text": "Look:"}, item], name="ann")
-    assert message.parts[1] == part
+    message = read(role="user", content=[item, {"type": "text", "text": "Look."}], name="ann")
+    assert message.parts[0] == part
     sent = json.loads(encode_request(Request(model="m", messages=(message,)), MILL).body)["messages"]
-    together = "Look:hi" if item["type"] == "text" else [{"type": "text", "text": "Look:"}, item]
-    assert sent == [{"role": "user", "content": together, "name": "ann"}]
+    assert sent == [{"role": "user", "content": [item, {"type": "text", "text": "Look."}], "name": "ann"}]
+
+
+def test_texts_that_stand_apart_stay_apart_and_keep_what_stands_on_them():
+    texts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}, {"type": "text", "text": "three", "cache_control": {}}]
+    for role in ("system", "user", "tool"):
+        call = [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            }
+        ]
+        wire = [*(call if role == "tool" else []), {"role": role, **({"tool_call_id": "a"} if role == "tool" else {}), "content": texts}]
+        messages = tuple(read_message(Fields(message, ""), None) for message in wire)
+        assert json.loads(encode_request(Request(model="m", messages=messages)).body)["messages"] == wire
+
+
+@pytest.mark.parametrize("role", ["system", "user", "tool"])
+def test_a_member_of_a_message_that_nobody_knows_is_said(role):
+    message = {"role": role, "content": "hi", "name": "ann", "tool_call_id": "a", "novel": 1}
+    if role != "tool":
+        del message["tool_call_id"]
+    incoming = read_request(json.dumps({"model": "m", "messages": [message]}).encode())
+    for protocol in ("openai-chat", "gemini"):
+        assert [warning.detail for warning in incoming.request_for(protocol)[1]] == ["messages[0].novel"]
 
 
 def test_an_image_may_stand_without_its_object():

@@ -57,6 +57,8 @@ def again(encoded, profile=DEFAULT):
 
 @given(HISTORIES, PROFILES)
 def test_a_history_that_we_wrote_is_written_again_as_the_same_bytes(messages, profile):
+    if profile.needs_assistant_after_tool:  # the message that bridges the gap has no thinking; read again, it is one like the others
+        profile = profile.replace(reasoning_filler=None)
     try:
         first = encode_request(Request(model="m", messages=tuple(messages)), profile)
     except UsageError:

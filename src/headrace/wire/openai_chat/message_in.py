@@ -1,7 +1,7 @@
 """One message of a client's Chat Completions request, in neutral words: the inverse of `request_messages.py` and `request_results.py`.
 
-The rule of this file: what has a neutral word becomes it, what has none stays as data of the part or as an opaque part; nothing is
-guessed. Arguments stay the text that came. The wire has no flag for a tool that failed, so every result is a success in words.
+The rule of this file: what has a neutral word becomes it, what has none stays as data of the part or as an opaque part (of a message
+that is not the assistant's: as metadata, which no encoder sends, so `Incoming.request_for` says it); nothing is guessed. Arguments stay the text that came. The wire has no flag for a tool that failed, so every result is a success in words.
 """
 
 # JSON of a client is read here: what `isinstance` finds in it holds unknown types.
@@ -32,6 +32,7 @@ from headrace.messages.parts import (
 from headrace.wire.openai_chat.delta_in import REASONING_NAMES
 from headrace.wire.openai_chat.sealed_reasoning import reasoning_parts
 from headrace.wire.request_fields import Fields
+from headrace.wire.server_side import APART
 
 _SOUNDS: Final = {"mp3": "audio/mpeg"}
 _PDF: Final = "JVBERi"  # how a PDF begins in base64
@@ -58,18 +59,19 @@ def read_message(fields: Fields, provider: str | None) -> Message:
 
 
 def _system(fields: Fields, _provider: str | None) -> Message:
-    parts = list(_content(fields))
+    parts = _given(fields)
     for n, part in enumerate(parts):
         if not isinstance(part, TextPart):
             place = f"{fields.at('content')}[{n}]"
             raise UsageError(f"{place} is no text; instructions are text alone", argument=place)
-    return SystemMessage.assemble(_with_rest(parts, fields), name=fields.text("name"))
+    name = fields.text("name")
+    return SystemMessage.assemble(parts, name=name, metadata=fields.rest())
 
 
 def _user(fields: Fields, _provider: str | None) -> Message:
-    parts = list(_content(fields))
+    parts = _given(fields)
     name = fields.text("name")
-    return UserMessage.assemble(_with_rest(parts, fields), name=name)
+    return UserMessage.assemble(parts, name=name, metadata=fields.rest())
 
 
 def _assistant(fields: Fields, provider: str | None) -> Message:
@@ -91,9 +93,9 @@ def _assistant(fields: Fields, provider: str | None) -> Message:
 
 def _tool(fields: Fields, _provider: str | None) -> Message:
     call_id, name = fields.required_text("tool_call_id"), fields.text("name") or ""
-    parts = tuple(part if isinstance(part, (TextPart, MediaPart, JsonPart, OpaquePart)) else _opaque(part) for part in _content(fields))
-    rest = fields.rest()
-    return ToolMessage.assemble([make(ToolResultPart, call_id=call_id, name=name, parts=parts, metadata=rest)])
+    parts = tuple(part if isinstance(part, (TextPart, MediaPart, JsonPart, OpaquePart)) else _opaque(part) for part in _given(fields))
+    result = make(ToolResultPart, call_id=call_id, name=name, parts=parts)
+    return ToolMessage.assemble([result], metadata=fields.rest())
 
 
 def _opaque(part: Part) -> OpaquePart:
@@ -139,6 +141,17 @@ def _content(fields: Fields) -> Iterator[Part]:
             yield make(TextPart, text=item)
         else:
             yield _part(Fields(item, f"{fields.at('content')}[{n}]"))
+
+
+def _given(fields: Fields) -> list[Part]:
+    """Return what a person or a tool gave; a text right behind a text stands apart from it."""
+    parts: list[Part] = []
+    for part in _content(fields):
+        if isinstance(part, TextPart) and parts and isinstance(parts[-1], TextPart) and not part.provider_data:
+            parts.append(make(TextPart, text=part.text, provider_data=APART))
+        else:
+            parts.append(part)
+    return parts
 
 
 def _part(item: Fields) -> Part:

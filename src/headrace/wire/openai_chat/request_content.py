@@ -80,6 +80,13 @@ class Content:
                 return False
         return True
 
+    def add_given(self, part: Part, profile: Profile) -> bool:
+        """Add what a person or a tool gave; a text with data of its own is an item of its own. Return whether it is text on this wire."""
+        if isinstance(part, TextPart) and part.provider_data and profile.sends_provider_data:
+            self.add_item({"type": "text", "text": part.text} | part.provider_data)
+            return True
+        return self.add_part(part)
+
     def value(self) -> str | list[JSON]:
         """Return a text if there is nothing but text ("" if there is nothing), else the list of parts."""
         if all(isinstance(item, _Text) for item in self._items):
@@ -91,7 +98,7 @@ def user_content(parts: Sequence[Part], profile: Profile, notes: list[Note]) -> 
     """Return the content of a user message."""
     content = Content()
     for n, part in enumerate(parts):
-        if content.add_part(part):
+        if content.add_given(part, profile):
             continue
         item = media_item(part, profile) if isinstance(part, MediaPart) else Left("a part of a type that this version does not know")
         if isinstance(item, Left):

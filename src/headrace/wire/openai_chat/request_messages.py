@@ -52,9 +52,20 @@ def encode_message(message: Message, profile: Profile, calls: Sequence[PairedCal
         return _Assistant(message, profile).encode(calls)
     notes: list[Note] = []
     if message.role == "system":
-        return encode_system(message.text, message.name, profile)
+        return _system(message, profile)
     fields: dict[str, Any] = {"role": "user", "content": user_content(message.parts, profile, notes)}
     return Fragment(dumps(fields | speaker(message.name, profile, notes)), tuple(notes))
+
+
+def _system(message: Message, profile: Profile) -> Fragment:
+    content = Content()
+    for part in message.parts:
+        content.add_given(part, profile)
+    value = content.value()
+    if isinstance(value, str):
+        return encode_system(value, message.name, profile)
+    notes: list[Note] = []
+    return Fragment(dumps({"role": profile.system_role, "content": value} | speaker(message.name, profile, notes)), tuple(notes))
 
 
 def encode_system(text: str, name: str | None, profile: Profile) -> Fragment:

@@ -46,7 +46,7 @@ def encode_result(result: ToolResultPart, wire_id: str, call: ToolCallPart, prof
     content = Content()
     follow: list[dict[str, Any]] = []
     for n, part in enumerate(result.parts):
-        if content.add_part(part):
+        if content.add_given(part, profile):
             continue
         if not isinstance(part, MediaPart):
             notes.append(Note(n, f"{_word(part)} in the result of {name}"))
