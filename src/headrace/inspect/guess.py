@@ -4,6 +4,9 @@ The rule of this file: only the body's beginning is looked at, names of fields a
 on. A body that says nothing is no error: it is read as the protocol that most servers speak, and that is said.
 """
 
+# JSON of a peer is read here: what `isinstance` finds in it holds unknown types.
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import re
@@ -138,8 +141,7 @@ def _objects(head: bytes) -> Iterator[_Object]:
             value = loads(text)
         except JSONError:
             continue
-        several: list[Any] = value if isinstance(value, list) else [value]
-        for item in several:
+        for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):
                 yield cast("_Object", item)
                 count += 1
