@@ -12,22 +12,20 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias, assert_never
 
-from headrace.agent.asking import Asked, Asking
 from headrace.agent.calls import Calls
-from headrace.agent.early import Early
 from headrace.agent.events import Event
 from headrace.agent.gate import HookSaid
 from headrace.agent.given import steering
-from headrace.agent.heard import Hearing
+from headrace.agent.heard import Heard
 from headrace.agent.hooks import Stop
 from headrace.agent.interruption import Interruption
-from headrace.agent.reading import Reading
+from headrace.agent.listening import Listening
 from headrace.agent.run_result import RunResult
 from headrace.agent.setup import Setup, Talk
 from headrace.agent.standing import Standing
 from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, PlannedCall, RunTools
 from headrace.agent.to_the_end import to_the_end
-from headrace.errors import ContextLengthError, HeadraceError, StateError, UsageError
+from headrace.errors import HeadraceError, StateError, UsageError
 from headrace.messages.fields import Content, GenerateReason
 from headrace.messages.message import Message, UserMessage
 
@@ -56,14 +54,9 @@ class Engine:
         self.run_id = self._run.run_id
         self.made: deque[Event] = self._ledger.made
         self._hooked = self._run.hooked
-        self._asking = Asking(setup, self._run)
+        self._listening = Listening(setup, self._run)
         self._phase: _Phase = "new"
-        self._call: Asked | None = None
-        self._reading: Reading | None = None
-        self._is_forced = self._has_recovered = False
-        self._hearing = Hearing(setup, self._run)
         self._calls: Calls | None = None
-        self._early: Early | None = None
         self._interruption = Interruption()
 
     @property
@@ -108,7 +101,10 @@ class Engine:
         interruption.enter()
         try:
             # Most steps read a chunk; they skip the table, and with it a coroutine.
-            await (self._read() if self._phase == "answer" else self._advance())
+            if self._phase != "answer":
+                await self._advance()
+            elif (heard := await self._listening.read()) is not None:
+                await self._hear(heard)
         except asyncio.CancelledError:
             is_ours = interruption.take_back()
             await self.abort(is_begun=is_ours)
@@ -155,9 +151,9 @@ class Engine:
         if self._phase in ("new", "over"):
             await self.abort()
             raise error
-        is_on_its_way = self._phase == "answer" and self._reading is not None and not self._reading.is_whole
+        is_on_its_way = self._phase == "answer" and self._listening.is_open
         is_the_models = is_on_its_way and isinstance(error, HeadraceError) and not isinstance(error, UsageError)
-        is_forced_answer = self._is_forced and is_the_models and error is not self._hooked.raised
+        is_forced_answer = self._listening.is_forced and is_the_models and error is not self._hooked.raised
         try:
             await self._let_go()
         finally:
@@ -232,52 +228,19 @@ class Engine:
             await self._stop(stop)
             return
         run.put_in_steers()
-        call = await self._asking.call(is_forced=is_forced)
+        call = await self._listening.call(is_forced=is_forced)
         if isinstance(call, Stop):
             await self._stop(call)
             return
         self._ledger.start_round(self._setup.model.id, self._setup.new_id())
-        self._is_forced, self._has_recovered = self._ledger.loop.spent is not None, False  # a summary may have used up a limit
         self._phase = "answer"
-        await self._ask(call)
+        await self._listening.begin(call)
 
-    async def _ask(self, call: Asked) -> None:
-        await self._drop_early()
-        self._call, self._reading = call, self._asking.reading()
-        # Hooks have a say in every call, before it runs; so with such hooks none starts early.
-        if self._setup.early_start and not self._is_forced and not self._hooked.table.before_tool_call:
-            self._early = Early(self._ledger, self._run.scope())
-        await self._asking.open(call, self._reading)
-
-    async def _look_early(self) -> None:
-        """Start calls that are whole already; those of an answer that is void now are dropped."""
-        if self._early is not None and self._early.blocks is not self._ledger.blocks:
-            await self._drop_early()
-            self._early = Early(self._ledger, self._run.scope())
-        if self._early is not None:
-            self._early.look()
-
-    async def _drop_early(self) -> None:
-        early, self._early = self._early, None
-        if early is not None:
-            await early.cancel()
-
-    async def _read(self) -> None:
-        assert self._reading is not None
-        try:
-            if await self._reading.read():
-                if self._early is not None:
-                    await self._look_early()
-                return
-        except ContextLengthError:
-            if self._has_recovered or self._ledger.blocks.has_begun or not await self._recover():
-                raise
-            return
-        await self._reading.aclose()
-        self._ledger.at = self._setup.now()
-        heard = await self._hearing.answer(self._reading.message)
-        if heard is None:
-            await self._ask_again()
+    async def _hear(self, heard: Heard | Stop) -> None:
+        """The answer is whole, or a hook ends the run in its place."""
+        if isinstance(heard, Stop):
+            self._wind_up("stopped")  # the round had begun
+            await self._stop(heard)
             return
         self._phase = "ready"
         self._ledger.end_answer(heard.message, is_steered=bool(self._run.steers))
@@ -286,31 +249,6 @@ class Engine:
             stop = await self._hooked.stops("after_round", self._ledger.last)
         if stop is not None:
             await self._stop(stop)
-
-    async def _ask_again(self, *, is_shorter: bool = False) -> None:
-        """The answer is void: ask for another one, which must be the last if a limit is reached by now."""
-        call = None if is_shorter else self._call
-        self._reading = self._asking.reading()  # of the void one nothing is left to be kept, or counted
-        if not self._is_forced and self._ledger.loop.spent is not None:
-            self._is_forced, call = True, None
-            self._ledger.reach_limit()
-        await self._go_on_with(await self._asking.call_again(is_forced=self._is_forced) if call is None else call)
-
-    async def _go_on_with(self, call: Asked | Stop) -> None:
-        if isinstance(call, Stop):
-            self._wind_up("stopped")  # the round had begun
-            await self._stop(call)
-        else:
-            await self._ask(call)
-
-    async def _recover(self) -> bool:
-        """The provider says that the context is too long: make it shorter, once, and ask again."""
-        await self._let_go()
-        self._has_recovered = True
-        if not await self._asking.compact(is_recovery=True):
-            return False
-        await self._ask_again(is_shorter=True)
-        return True
 
     # ------------------------------------------------------------------------------------------ the tools
 
@@ -323,8 +261,7 @@ class Engine:
             await self._stop(said)
             return
         self._phase = "tools"
-        early, self._early = self._early, None
-        self._calls = Calls(calls, self._run.scope(), said=said, early=early)
+        self._calls = Calls(calls, self._run.scope(), said=said, early=self._listening.take_early())
 
     async def _work(self) -> None:
         calls, ledger = self._calls, self._ledger
@@ -348,17 +285,18 @@ class Engine:
 
     async def _let_go(self) -> None:
         """Give up what the run waits for: close the stream, cancel the tools and await them."""
-        await self._drop_early()
-        if self._phase == "answer" and self._reading is not None:
-            await self._reading.aclose()
-        elif self._phase == "tools" and self._calls is not None:
+        if self._phase == "answer":
+            await self._listening.let_go()
+        else:
+            await self._listening.drop_early()
+        if self._phase == "tools" and self._calls is not None:
             await self._calls.cancel()
 
     def _wind_up(self, mark: GenerateReason | None, error: Exception | None = None) -> None:
         """Make the history legal, wherever the run stands: keep what came, marked, and give every open call a result."""
         self._ledger.at = self._setup.now()
-        if self._phase == "answer" and self._reading is not None:
-            self._ledger.break_off(self._reading.broken_off(error), mark, error)
+        if self._phase == "answer" and (message := self._listening.broken_off(error)) is not None:
+            self._ledger.break_off(message, mark, error)
         elif self._phase == "tools" and self._calls is not None:
             self._calls.write_down()
         self._phase = "ready"
@@ -381,7 +319,7 @@ class Engine:
     async def _finish(self, reason: GenerateReason) -> None:
         run, ledger = self._run, self._ledger
         try:
-            await self._drop_early()
+            await self._listening.drop_early()
         finally:
             self._phase = "over"
             self.result = run.result(reason)
