@@ -83,7 +83,7 @@ class Ground:
     async def gate(self, context: Context[Ground]) -> None:
         """Wait until somebody lets the call go on, or has it fail."""
         if not self.is_gated:
-            await asyncio.sleep(0)
+            await turns()
             return
         gate = self.gates[context.call_key] = asyncio.Event()
         try:
@@ -97,6 +97,12 @@ class Ground:
         """Let a call go on."""
         self.fates[key] = fate
         self.gates[key].set()
+
+
+async def turns() -> None:
+    """Let others run for a while, so that runs can be left in the middle of a call."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 @tool
@@ -137,7 +143,7 @@ def add(n: int, context: Context[Ground]) -> int:
 async def fails(n: int, context: Context[Ground]) -> str:
     """Fail."""
     with context.deps.at_work(context):
-        await asyncio.sleep(0)
+        await turns()
         raise ValueError(f"not {n}")
 
 
@@ -146,7 +152,7 @@ async def flaky(n: int, context: Context[Ground]) -> int:
     """Fail the first time."""
     with context.deps.at_work(context):
         context.deps.tries[context.call_key] += 1
-        await asyncio.sleep(0)
+        await turns()
         if context.deps.tries[context.call_key] % 2:
             raise ValueError(n)
         return n
@@ -180,7 +186,7 @@ async def risky(n: int, context: Context[Ground]) -> int:
 async def maybe(n: int, context: Context[Ground]) -> int:
     """Need a yes for large numbers."""
     with context.deps.at_work(context):
-        await asyncio.sleep(0)
+        await turns()
         return n
 
 

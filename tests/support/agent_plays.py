@@ -96,10 +96,13 @@ async def play(
         async with run:
             try:
                 async for event in run:
-                    state_now: Any = run.state if dies_at is not None and event.seq >= dies_at else None
-                    if state_now is not None and state_now["open"] is not None:
-                        left = Left(state_now)
-                        break
+                    if dies_at is not None and event.seq >= dies_at:
+                        for _ in range(dies_at % 4):
+                            await asyncio.sleep(0)  # tools go on, also while nobody reads
+                        state_now: Any = run.state
+                        if state_now["open"] is not None:
+                            left = Left(state_now)
+                            break
             except HeadraceError as error:
                 failure = error
         if left is not None:

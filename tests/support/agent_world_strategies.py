@@ -10,6 +10,8 @@ from agent_worlds import Line, Said, World
 
 ARGUMENTS = [f'{{"n": {n}}}' for n in range(9)]
 BAD = ["{}", '{"n"', "[1]", "", '{"n": "x"}']
+ASKING = ("risky", "suspends", "outside", "maybe")
+"""Tools that make a run wait; they are called more often than others."""
 TEXTS = ("some words", " ", "swap it", "stop it", "more of it", '{"n": 1}', '{"n": "x"}')
 ASKED_AGAIN = "say it again"
 """A text for which hooks have the model asked again."""
@@ -42,6 +44,7 @@ def worlds(*, names=NAMES, texts=TEXTS, ids=("",), **fixed):
 
 
 def parts(names, texts, ids):
+    names = [*names, *ASKING, *ASKING]
     call = st.builds(Said, st.just("call"), st.sampled_from([*ARGUMENTS, *ARGUMENTS, *BAD]), st.sampled_from(names), st.sampled_from(ids))
     sub = st.builds(Said, st.just("call"), st.sampled_from(['{"task": "3"}', '{"task": "1"}']), st.just("sub"))
     others = (
