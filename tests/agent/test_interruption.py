@@ -84,8 +84,8 @@ def tool_of(hanging):
     return hang
 
 
-def phase(name):
-    """An agent that hangs in a phase, and what it hangs in."""
+def phase(name, *, sessions=None):
+    """An agent that hangs in a phase, and what it hangs in; `sessions` are those of the agent that hangs in a tool."""
     hanging = Hanging()
     match name:
         case "source":
@@ -105,7 +105,7 @@ def phase(name):
             return agent, hanging
         case "tool":
             model = ScriptedModel(AssistantMessage([TextPart("so"), call()]), "next")
-            return Agent(model, tools=[tool_of(hanging)]), hanging
+            return Agent(model, tools=[tool_of(hanging)], sessions=sessions), hanging
         case "compaction":
             long = [UserMessage("word " * 500, id="u"), AssistantMessage("word " * 500, id="a", finish_reason="stop")] * 3
             history = [message.replace(id=f"{message.id}{n}") for n, message in enumerate(long)]
@@ -419,8 +419,7 @@ async def test_a_cancellation_while_the_answer_is_kept_does_not_lose_it_and_is_r
 
 async def test_two_cancellations_in_a_row_do_not_lose_what_was_being_kept():
     sessions = SlowSessions()
-    agent, hanging = phase("tool")
-    agent.sessions = sessions
+    agent, hanging = phase("tool", sessions=sessions)
     made = []
     task = asyncio.create_task(agent.run("go", session="s", on_event=made.append))
     await hanging.begun.wait()

@@ -229,6 +229,15 @@ async def test_words_that_steer_outlive_a_pause():
     assert [message.text for message in result.messages if message.role == "user"] == ["go", "and hurry"]
 
 
+def test_a_run_waits_and_goes_on_in_synchronous_code():
+    agent = watched_agent(calls(call("a", "pay", sum=3)), "Paid.", tools=[pay])
+    result = agent.run_sync("Pay 3.")
+    assert result.generate_reason == "awaiting_approval"
+    made = []
+    result = agent.resume_sync(json.dumps(result.state), result.pending[0].approve(), on_event=made.append)
+    assert (result.output, made[0].type) == ("Paid.", "approval_given")
+
+
 async def test_with_no_answers_the_run_says_again_what_it_waits_for():
     agent = watched_agent(calls(call("a", "pay", sum=1)), "ok", tools=[pay])
     watched = await Watched.start(agent)

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 from headrace import _sync
 from headrace.agent.approval import Reply
 from headrace.agent.claims import CLAIMS, Claims
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import ReminderRules
-from headrace.agent.engine import Engine
 from headrace.agent.events import Event
 from headrace.agent.given import (
     Answering,
     check_count,
-    checked_input,
     checked_timeout,
     groups_of,
-    history_of,
     instructions_of,
     model_of,
     offered_tools,
@@ -36,16 +33,15 @@ from headrace.agent.given import now as clock
 from headrace.agent.hooks import Hooks, HookTable
 from headrace.agent.limits import Limits, Price
 from headrace.agent.permission.judging import Mode, Permissions
-from headrace.agent.resuming import Resumed
 from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
-from headrace.agent.session import MemorySessions, Session, SessionStore, checked_keep
-from headrace.agent.setup import Offer, Setup, Talk
+from headrace.agent.session import MemorySessions, Session, SessionStore
+from headrace.agent.setup import Offer, Setup
 from headrace.agent.sources import Sources
+from headrace.agent.starting import Start, run_through
 from headrace.agent.subagent import agent_tool
-from headrace.errors import UsageError
 from headrace.messages.fields import Content
-from headrace.messages.message import Message, SystemMessage, UserMessage
+from headrace.messages.message import Message, SystemMessage
 from headrace.messages.request import Settings
 from headrace.models.answer import ModelLike, SettingsLike
 from headrace.tools.source import ToolSource
@@ -126,13 +122,11 @@ class Agent:
         check_count("max_parallel_tools", max_parallel_tools, least=1, is_optional=False)
         self._is_own_model = isinstance(model, str)
         self.model: ModelLike = model_of(model)
-        self.tools, self.sources = sorted_tools(tools)
+        here, self.sources = sorted_tools(tools)
         self._blocks: list[Sources] = []
-        self.permissions = permissions_of(permissions)
-        self.sessions: SessionStore = MemorySessions() if sessions is None else sessions
         policy = ContextPolicy() if context is None else context
-        active = groups_of(groups, self.tools, has_sources=bool(self.sources))
-        offered = offered_tools(self.tools, policy, has_groups=active is not None and not self.sources)
+        active = groups_of(groups, here, has_sources=bool(self.sources))
+        offered = offered_tools(here, policy, has_groups=active is not None and not self.sources)
         answering = Answering.of(output_type, self.model, offered, has_sources=bool(self.sources))
         self._setup = Setup(
             model=self.model,
@@ -164,10 +158,31 @@ class Agent:
             new_id=new_id or made_id,
             now=now or clock,
         )
+        self._start = Start(
+            self._setup,
+            tools=here,
+            sessions=MemorySessions() if sessions is None else sessions,
+            permissions=permissions_of(permissions),
+        )
 
     def __repr__(self) -> str:
         """Show the model and the tools."""
         return f"Agent({self.model.id!r}, tools=[{', '.join(self.tools.names)}])"
+
+    @property
+    def tools(self) -> Toolset:
+        """The tools that it was given; those of sources are known while a run goes on."""
+        return self._start.tools
+
+    @property
+    def sessions(self) -> SessionStore:
+        """Where `session="id"` is kept."""
+        return self._start.sessions
+
+    @property
+    def permissions(self) -> Permissions:
+        """The mode and the rules of runs of which nothing else is said."""
+        return self._start.permissions
 
     async def __aenter__(self) -> Self:
         """Keep what the agent works with open over its runs: connections of the model, sources of tools."""
@@ -219,8 +234,9 @@ class Agent:
             HeadraceError: the model or the network failed; `.result` holds what was kept.
             asyncio.CancelledError: the task was cancelled; the session holds what came, marked as interrupted.
         """
-        return await _run(
-            self._engine(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, on_event=on_event)
+        start = self._start
+        return await run_through(
+            start.new(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, sink=on_event)
         )
 
     def run_sync(
@@ -267,30 +283,8 @@ class Agent:
         Raises:
             UsageError: an argument does not fit; the error names it.
         """
-        return Run(self._engine(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, on_event=on_event))
-
-    def _engine(
-        self,
-        given: object,
-        *,
-        session: str | Session | None,
-        history: Iterable[Message],
-        keep: str,
-        deps: object,
-        permissions: Permissions | Mode | None,
-        on_event: Callable[[Event], object] | None,
-    ) -> Engine:
-        store, session_id = self._session(session)
-        talk = Talk(
-            input=self._input(given),
-            history=history_of(history),
-            store=store,
-            session_id=session_id,
-            keep=checked_keep(keep),
-            deps=deps,
-            permissions=self.permissions if permissions is None else permissions_of(permissions),
-        )
-        return Engine(self._setup, talk, sink=on_event)
+        start = self._start
+        return Run(start.new(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, sink=on_event))
 
     # ------------------------------------------------------------------------------------------ going on
 
@@ -303,8 +297,20 @@ class Agent:
         deps: object = None,
         on_event: Callable[[Event], object] | None = None,
     ) -> RunResult:
-        """Go on with a run that waits, or that broke off; the arguments are those of `resume_stream`."""
-        return await _run(self._resumed(state, answers, session, deps, on_event))
+        """Go on with a run that waits, or that broke off; the arguments and errors are those of `resume_stream`."""
+        return await run_through(self._start.again(state, answers, session=session, deps=deps, sink=on_event))
+
+    def resume_sync(
+        self,
+        state: object,
+        answers: Iterable[Reply] | Reply = (),
+        *,
+        session: Session | None = None,
+        deps: object = None,
+        on_event: Callable[[Event], object] | None = None,
+    ) -> RunResult:
+        """Do as `resume`, from synchronous code; works in a notebook as well."""
+        return _sync.run(self.resume(state, answers, session=session, deps=deps, on_event=on_event))
 
     def resume_stream(
         self,
@@ -333,7 +339,7 @@ class Agent:
             StateError: the run has ended; an answer is foreign, stale or repeated; or (at the first event) the state was resumed before.
             SchemaVersionError: a later version wrote the state.
         """
-        return Run(self._resumed(state, answers, session, deps, on_event))
+        return Run(self._start.again(state, answers, session=session, deps=deps, sink=on_event))
 
     async def give_up(
         self, state: object, *, session: Session | None = None, on_event: Callable[[Event], object] | None = None
@@ -343,57 +349,7 @@ class Agent:
         Raises:
             UsageError: as `resume_stream`.
         """
-        engine = self._resumed(state, (), session, None, on_event)
+        engine = self._start.again(state, (), session=session, deps=None, sink=on_event)
         await engine.give_up()
         assert engine.result is not None
         return engine.result
-
-    def _resumed(
-        self, state: object, answers: object, session: Session | None, deps: object, on_event: Callable[[Event], object] | None
-    ) -> Engine:
-        resumed = Resumed(state, answers, self.tools.get)
-        session_id = resumed.saved.session_id
-        if session is not None and session.id != session_id:
-            raise UsageError(f"session is {session!r}; the run belongs to the session {session_id!r}", argument="session")
-        store, session_id = self._session(session_id if session is None else session)
-        talk = Talk(
-            store=store,
-            session_id=session_id,
-            keep=resumed.opened.keep,
-            deps=deps,
-            permissions=resumed.permissions,
-            saved=resumed.saved,
-            replies=resumed.replies,
-        )
-        return Engine(self._setup, talk, sink=on_event)
-
-    def _session(self, session: object) -> tuple[SessionStore | None, str | None]:
-        match session:
-            case None:
-                return None, None
-            case Session():
-                return session, session.id
-            case str() if session:
-                return self.sessions, session
-            case _:
-                raise UsageError(f"session is {session!r}; give the id of a conversation, or a Session", argument="session")
-
-    def _input(self, given: object) -> tuple[Message, ...]:
-        if isinstance(given, Message):
-            return checked_input((given,))
-        if isinstance(given, (list, tuple)) and all(isinstance(one, Message) for one in cast("Sequence[object]", given)):
-            return checked_input(tuple(cast("Sequence[Message]", given)))
-        message = UserMessage(cast("Content", given), id=self._setup.new_id(), created_at=self._setup.now())
-        if not message.parts:
-            raise UsageError("input is empty; give a text, parts or messages (an empty list goes on with the history)", argument="input")
-        return (message,)
-
-
-async def _run(engine: Engine) -> RunResult:
-    while not engine.is_over:
-        await engine.step()
-        engine.made.clear()
-    if engine.failure is not None:
-        raise engine.failure
-    assert engine.result is not None
-    return engine.result
