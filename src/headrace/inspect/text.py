@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from headrace.inspect.excerpts import shown, short
+from headrace.inspect.excerpts import short, shown
 from headrace.inspect.values import Cause, Inspection, PartView, Row
 from headrace.inspect.wording import counted, error_of, facts_of, finish_of, name_of, place_of, seconds, size, usage_of
 
@@ -60,7 +60,7 @@ def _head(inspection: Inspection) -> Iterator[Word]:
     facts = facts_of(inspection)
     yield from _row("facts", " · ".join(f"{name} {value}" for name, value in facts))
     if inspection.is_timed and len(inspection.plot) > 1:
-        yield from _row("arrival", f"{sparkline(inspection)}  0 – {seconds(inspection.facts.duration_ms)}", "note")
+        yield from _row("arrival", f"{sparkline(inspection)}  0 to {seconds(inspection.facts.duration_ms)}", "note")
     for stall in inspection.facts.stalls:
         yield from _row("stall", f"{seconds(stall.took_ms)} of silence from {seconds(stall.began_ms)} on", "warning")
 
@@ -111,7 +111,7 @@ def _end(inspection: Inspection) -> Iterator[Word]:
     if usage := usage_of(inspection):
         yield from _row("usage", usage)
     if error := error_of(inspection):
-        yield from _row("error", shown(error), "error")
+        yield from _row("error", error, "error")
 
 
 def _cause(cause: Cause, inspection: Inspection) -> Iterator[Word]:
@@ -119,7 +119,7 @@ def _cause(cause: Cause, inspection: Inspection) -> Iterator[Word]:
     where = f"{name_of(rows[cause.row])}, " if cause.row is not None and cause.row in rows else ""
     yield Word(f"{cause.code}", "warning")
     yield Word(f"  {where}{place_of(cause)}{f' · {short(cause.detail, 200)}' if cause.detail else ''}\n", "note")
-    yield Word(f"    {_line(cause.bytes.text)}\n")
+    yield Word(f"    {_line(cause.bytes.text, 240)}\n")
 
 
 def _rows(inspection: Inspection) -> Iterator[Word]:
@@ -153,6 +153,6 @@ def _what(row: Row) -> Iterator[Word]:
         yield Word(f"; {counted(row.deltas_cut, 'more delta')}", "note")
 
 
-def _line(text: str) -> str:
+def _line(text: str, limit: int = _LINE) -> str:
     """Return a text on one line of a bounded length."""
-    return short(text.replace("\n", "␊"), _LINE)
+    return short(text.replace("\n", "␊"), limit)

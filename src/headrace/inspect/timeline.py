@@ -190,7 +190,10 @@ class _Watch:
         """Return what was seen."""
         result = self._decoder.result
         parts = self._places.end(result)
-        causes = tuple(self._causes.of(warning, self._places, self._body, self._bounds.max_excerpt_bytes) for warning in result.warnings)
+        bounds, warnings = self._bounds, result.warnings
+        causes = tuple(
+            self._causes.of(warning, self._places, self._body, bounds.max_excerpt_bytes) for warning in warnings[: bounds.max_warnings]
+        )
         kept = [*self._first, *self._last]
         by_row = {one.row.row: one for one in kept}
         for n, cause in enumerate(causes):
@@ -200,7 +203,10 @@ class _Watch:
                 if row in by_row:
                     by_row[row].warnings.append(n)
         facts = self._facts(result, kept)
-        cut = facts.rows_cut
+        left_out = [
+            *([f"{facts.rows_cut:,} rows in the middle are counted but not shown"] if facts.rows_cut else []),
+            *([f"{len(warnings) - len(causes):,} more warnings are counted but not shown"] if len(warnings) > len(causes) else []),
+        ]
         return Inspection(
             source=shown(source),
             protocol=protocol,
@@ -212,7 +218,7 @@ class _Watch:
             warnings=causes,
             plot=self._plot.points(self._bounds.max_points),
             status=status,
-            notes=(*notes, *((f"{cut:,} rows in the middle are counted but not shown",) if cut else ())),
+            notes=tuple(shown(note) for note in (*notes, *left_out)),
         )
 
     def _finished(self, kept: _Kept) -> Row:
@@ -238,6 +244,7 @@ class _Watch:
             events=self._events,
             comments=self._comments,
             reads=arrivals.count,
+            warnings=len(result.warnings),
             characters=self._characters,
             duration_ms=arrivals.last_ms,
             first_byte_ms=arrivals.first_ms,

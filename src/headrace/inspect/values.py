@@ -29,6 +29,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
         max_fragments: of one part.
         max_text: characters of one part.
         max_points: of the plot.
+        max_warnings: with their bytes.
     """
 
     max_rows: int = 2000
@@ -38,6 +39,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     max_fragments: int = 400
     max_text: int = 20_000
     max_points: int = 400
+    max_warnings: int = 300
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,6 +186,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         bytes, rows, events, comments: how many there were; of rows, `rows_cut` are not in the table.
         reads: in how many reads the body came; 0 where that is not known.
+        warnings: how many there were, which may be more than are shown with their bytes.
         characters: characters of content: text, reasoning, refusals, arguments.
         duration_ms: when the last byte came.
         first_byte_ms: when the first one came.
@@ -200,6 +203,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     comments: int
     reads: int
+    warnings: int
     characters: int
     duration_ms: float | None = None
     first_byte_ms: float | None = None

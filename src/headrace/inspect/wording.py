@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.inspect.excerpts import shown
 from headrace.inspect.values import Cause, Inspection, Row
 
 
 def seconds(time_ms: float | None) -> str:
     """Return a time: `0.41 s`, `12.3 ms`; a dash where it is not known."""
     if time_ms is None:
-        return "–"
+        return "unknown"
     if abs(time_ms) < 100:
         return f"{time_ms:.3g} ms"
     return f"{time_ms / 1000:,.2f} s"
@@ -34,7 +35,7 @@ def name_of(row: Row) -> str:
 def place_of(cause: Cause) -> str:
     """Return where in the body a warning's bytes stand."""
     bytes_ = cause.bytes
-    return f"bytes {bytes_.offset:,}–{max(bytes_.offset, bytes_.offset + bytes_.length - 1):,}" if bytes_.length else "no bytes"
+    return f"bytes {bytes_.offset:,} to {max(bytes_.offset, bytes_.offset + bytes_.length - 1):,}" if bytes_.length else "no bytes"
 
 
 def warning_counts(inspection: Inspection) -> str:
@@ -42,7 +43,7 @@ def warning_counts(inspection: Inspection) -> str:
     counts: dict[str, int] = {}
     for cause in inspection.warnings:
         counts[cause.code] = counts.get(cause.code, 0) + 1
-    return ", ".join(code + (f" ×{count}" if count > 1 else "") for code, count in counts.items())
+    return ", ".join(code + (f" ({count} times)" if count > 1 else "") for code, count in counts.items())
 
 
 def usage_of(inspection: Inspection) -> str:
@@ -55,7 +56,7 @@ def usage_of(inspection: Inspection) -> str:
 def finish_of(inspection: Inspection) -> str:
     """Return why the model stopped."""
     finish, raw = inspection.summary["finish_reason"], inspection.summary["finish_reason_raw"]
-    return (finish or "none") + (f" (raw: {raw})" if raw and raw != finish else "")
+    return (finish or "none") + (f" (raw: {shown(raw)})" if raw and raw != finish else "")
 
 
 def error_of(inspection: Inspection) -> str:
@@ -64,7 +65,7 @@ def error_of(inspection: Inspection) -> str:
     if error is None:
         return ""
     code = f" ({error['code']})" if error["code"] else ""
-    return f"{error['kind']}{code}: {error['message']}"
+    return shown(f"{error['kind']}{code}: {error['message']}")
 
 
 def facts_of(inspection: Inspection) -> list[tuple[str, str]]:
