@@ -20,6 +20,7 @@ def sent(*pieces, word="tool_calls", kind=None, is_numbered=False, is_terminated
     fold = Accumulator(is_from_wire=True)
     fold.add(ToolCallFragment("a", "f", None, 0, kind))
     call = CallOut(0, 0, fold.choice(0).parts[0].own_call(), is_numbered=is_numbered)
+    call.kind = kind or "function"
     out = []
     for piece in pieces:
         fold.add(ToolCallFragment(None, None, piece, 0))
@@ -84,7 +85,7 @@ def test_arguments_that_the_bound_cut_leave_as_far_as_they_came():
 
 
 @pytest.mark.parametrize(
-    ("piece", "text", "has_ended"), [("{}", "{}", True), ("", "", True), ('"{\\"x\\":1}"', "", False), ('{"x":1}', "", True), ('{"x"', "", True)]
+    ("piece", "text", "has_ended"), [("{}", "{}", True), ("", "", True), ('"{\\"x\\":1}"', "", False), ('{"x":1}', "", True), ('{"x"', "", False)]
 )  # fmt: skip
 def test_what_waits_only_for_the_end_of_the_call_leaves_when_its_wire_says_that(piece, text, has_ended):
     fold = Accumulator(is_from_wire=True)

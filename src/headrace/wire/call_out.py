@@ -78,10 +78,11 @@ class CallOut:
         is_numbered: the wire that it came from numbers its parts, so its name comes at once.
         has_ended: nothing more of it will go out: the wire it came from said so and nothing waits, or its object is whole.
         is_faulty: what went out is not what was meant.
+        is_cut_short: arguments came that had no place any more.
     """
 
     __slots__ = (
-        "_has_begun", "_held", "_objects", "_pieces", "_scan", "_sent", "call", "choice", "has_ended", "id", "index", "is_faulty", "is_numbered",
+        "_has_begun", "_has_waiting_objects", "_held", "_objects", "_pieces", "_scan", "_sent", "call", "choice", "has_ended", "id", "index", "is_cut_short", "is_faulty", "is_numbered",
         "is_started", "key", "kind", "name",
     )  # fmt: skip
 
@@ -95,10 +96,10 @@ class CallOut:
         self.id = ""
         self.name = ""
         self.kind: CallKind = "function"
-        self.is_started = self.has_ended = self.is_faulty = False
+        self.is_started = self.has_ended = self.is_faulty = self.is_cut_short = False
         self._pieces = self._objects = 0
         self._scan = ObjectScan()
-        self._has_begun = False
+        self._has_begun = self._has_waiting_objects = False
         self._held: list[str] = []
         self._sent: list[str] = []
 
@@ -107,6 +108,11 @@ class CallOut:
         """Whether any arguments came."""
         return not self.call.body.is_empty
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether what went out is a whole object, so that a client could run it."""
+        return self._scan.is_whole and bool(self._sent)
+
     def news(self) -> str:
         """Return what of the arguments that came since can go out.
 
@@ -114,7 +120,11 @@ class CallOut:
         """
         body = self.call.body
         out = [self._take(piece) for piece in body.pieces[self._pieces :]]
-        if self.is_numbered or self.call.is_id_optional:
+        if self.kind == "custom":
+            pass  # they are free text
+        elif not self.is_numbered and not self.call.is_id_optional:
+            self._has_waiting_objects = bool(body.objects)
+        else:
             out += [self._take(dumps_text(item)) for item in body.objects[self._objects :]]
         self._pieces, self._objects = len(body.pieces), len(body.objects)
         text = "".join(out)
@@ -129,12 +139,13 @@ class CallOut:
             self._held.clear()
             self._sent.append("{}")
             return "{}"
-        if not self._held and self.kind != "custom":
+        is_open = self._has_begun and not self._scan.is_whole
+        if not self._held and not self._has_waiting_objects and not is_open and self.kind != "custom":
             self.has_ended = True
         return ""
 
     def _take(self, piece: str) -> str:
-        if self.call.kind == "custom":
+        if self.kind == "custom":
             return piece
         if self._scan.is_whole:
             self._held.append(piece)
@@ -159,7 +170,7 @@ class CallOut:
 
         Of a call that was cut off nothing that is no beginning of its arguments goes out.
         """
-        self.is_faulty = not part.runnable
+        self.is_faulty = self.is_cut_short or not part.runnable
         sent = "".join(self._sent)
         if part.kind == "custom":
             return part.arguments[len(sent) :] if part.arguments.startswith(sent) else ""

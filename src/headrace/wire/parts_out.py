@@ -139,9 +139,7 @@ class PartsOut:
         choice = self.fold.choice(delta.choice)
         growing = choice.by_key[_CALL, key]
         self._move(delta.choice, _CALL, key)
-        call = self._calls.get((delta.choice, key))
-        if call is None:
-            call = self._calls[delta.choice, key] = CallOut(delta.choice, key, growing.own_call(), is_numbered=growing.is_numbered)
+        call = self._call_of(delta.choice, growing)
         self._grow(call, growing.provider_data, is_forced=growing.is_settled, is_settled=growing.is_settled)
 
     _HANDLERS: ClassVar[dict[type[Any], Callable[[PartsOut, Any, int], None]]] = {
@@ -194,6 +192,13 @@ class PartsOut:
         if call.has_ended:
             self._writer.call_ended(call)
 
+    def _call_of(self, choice: int, growing: Growing) -> CallOut:
+        """Return a call on its way; one that came anew under its key before anything went out begins anew here too."""
+        call = self._calls.get((choice, growing.key))
+        if call is None or (call.call is not growing.call and not call.is_started):
+            call = self._calls[choice, growing.key] = CallOut(choice, growing.key, growing.own_call(), is_numbered=growing.is_numbered)
+        return call
+
     def _streams(self, call: CallOut) -> bool:
         return call.kind != "custom" or self._writer.takes_free_text
 
@@ -242,6 +247,10 @@ class PartsOut:
             choice = self.fold.choice(index)
             message = verdict.messages[index] = self.fold.message(choice=index)
             final += message.warnings
+            if message.finish_reason == "error" and verdict.error is None:
+                verdict.error = StreamError(
+                    "provider_error", f"the model's answer failed: {message.finish_reason_raw}", message.finish_reason_raw
+                )
             for growing, part in zip(ordered(choice), message.parts, strict=True):
                 if isinstance(part, ToolCallPart):
                     self._finish_call(choice, growing, part, verdict)
@@ -261,9 +270,7 @@ class PartsOut:
             self.error = self.error or error
 
     def _finish_call(self, choice: Choice, growing: Growing, part: ToolCallPart, verdict: Verdict) -> None:
-        call = self._calls.get((choice.index, growing.key))
-        if call is None:
-            call = self._calls[choice.index, growing.key] = CallOut(choice.index, growing.key, growing.own_call(), is_numbered=True)
+        call = self._call_of(choice.index, growing)
         self._grow(call, growing.provider_data, is_forced=True)
         rest = call.finish(part)
         if call.is_started:
@@ -271,17 +278,30 @@ class PartsOut:
                 rest = "" if call.is_faulty else dumps_text({"input": part.arguments})
             if rest:
                 self._writer.call_arguments(call, _whole(rest))
+                call.is_faulty = call.is_faulty or call.is_cut_short
             if part.name != call.name or (not part.id_made_up and part.id != call.id and not self._is_own_id(call)):
                 self._say(CHANGED, call, f"{call.id} {call.name} became {part.id} {part.name}")
                 call.is_faulty = call.is_faulty or part.name != call.name
-        reason = verdict.messages[choice.index].finish_reason
-        if not call.is_faulty or verdict.error is not None or reason in ("length", "content_filter", "error", None):
-            return
-        warnings = verdict.messages[choice.index].warnings
-        if call.is_started and any(item.code == "truncated_tool_arguments" and item.part == growing.key for item in warnings):
-            verdict.cut.add(choice.index)
-        else:
+            if (part.kind == "custom") != (call.kind == "custom"):
+                self._say(CHANGED, call, f"a call of the kind {call.kind} became {part.kind}")
+                call.is_faulty = True
+        if call.is_faulty and verdict.error is None:
+            self._judge(call, part, verdict)
+
+    def _judge(self, call: CallOut, part: ToolCallPart, verdict: Verdict) -> None:
+        """Say a call that must not run: as cut off, where a client sees that by its arguments and the finish reason, else as an error."""
+        message = verdict.messages[call.choice]
+        if message.finish_reason in ("content_filter", "error", None):
+            return  # nothing of such an answer runs
+        is_length = message.finish_reason == "length"
+        is_cut = any(item.code == "truncated_tool_arguments" and item.part == call.key for item in message.warnings)
+        is_mixed = (part.kind == "custom") != (call.kind == "custom")
+        if not call.is_started:
+            verdict.error = None if is_length else broken_call(part.name)
+        elif call.is_whole or is_mixed or part.runnable or not (is_length or is_cut):
             verdict.error = broken_call(part.name)
+        elif not is_length:
+            verdict.cut.add(call.choice)
 
     def _is_own_id(self, call: CallOut) -> bool:
         return (MADE_ID, "", call.choice, call.key) in self._said

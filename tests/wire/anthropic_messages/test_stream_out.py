@@ -260,6 +260,15 @@ def test_arguments_that_are_found_only_at_the_end_are_in_the_block_of_the_call()
     assert inner(*wrapped, word="tool_use") == [call("f", '{"x":1}'), text("a")]
 
 
+def test_arguments_that_come_after_the_end_of_their_block_are_an_error():
+    some = [
+        chunk(ToolCallFragment("toolu_1", "f", None, 0, None, 4)),
+        chunk(ToolCallSettled(4)),
+        chunk(ToolCallFragment(None, None, '{"x":1}', 0, None, 4)),
+    ]
+    assert events(written(PROTOCOL, [*some, ended("tool_use")]))[-1]["type"] == "error"
+
+
 def test_an_id_is_made_where_none_came_and_data_of_the_provider_go_along():
     fragment = ToolCallFragment(None, "f", {"x": 1}, is_id_optional=True, provider_data={"thoughtSignature": "s", "id": "no"})
     sent, out = pieces(PROTOCOL, [chunk(fragment), ended("tool_calls")])

@@ -322,6 +322,31 @@ def test_an_error_of_the_stream_is_an_event_and_the_end():
     assert (out.is_over, out.close()) == (True, b"")
 
 
+def test_a_finish_word_that_means_failure_is_an_error():
+    body = written(PROTOCOL, [chunk(ToolCallFragment("a", "f", "{}", 0)), ended("insufficient_system_resource")])
+    assert last(body)["error"]["code"] == "insufficient_system_resource"
+
+
+@pytest.mark.parametrize("word", ["tool_calls", "length"])
+def test_a_whole_object_that_has_left_and_was_not_meant_is_an_error_whatever_the_word(word):
+    some = [chunk(ToolCallFragment("a", "f", '{"x":1}', 0, None, 4)), chunk(ToolCallFragment(None, None, '{"x":', 0, None, 4))]
+    assert "cannot be run" in last(written(PROTOCOL, [*some, ended(word)]))["error"]["message"]
+
+
+def test_a_call_that_turns_into_one_of_another_kind_is_an_error():
+    some = [chunk(ToolCallFragment("a", "f", '{"x"', 0)), chunk(ToolCallFragment("a", None, ":1}", 0, "custom"))]
+    sent, out = pieces(PROTOCOL, [*some, ended("tool_calls")])
+    assert "cannot be run" in last(b"".join(sent))["error"]["message"]
+    assert "changed_after_sending" in [warning.code for warning in out.repairs]
+
+
+def test_a_call_that_came_anew_before_it_went_out_goes_out_as_it_came():
+    anew = PartDelta(make(ToolCallPart, id="q", name="h", arguments='{"x":1}'), 4)
+    assert calls(chunk(ToolCallFragment(None, None, "{", 0, None, 4)), chunk(anew)) == [
+        [{"index": 0, "id": "q", "type": "function", "function": {"name": "h", "arguments": '{"x":1}'}}]
+    ]
+
+
 def test_a_stream_that_just_stops_is_an_error():
     assert last(written(PROTOCOL, [chunk(TextDelta("a"))]))["error"]["code"] == "stream_truncated"
     assert last(written(PROTOCOL, [chunk(TextDelta("a"))], StreamError("provider_error", "gone", "x")))["error"]["message"] == "gone"

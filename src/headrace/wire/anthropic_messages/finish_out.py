@@ -24,7 +24,7 @@ _STOP: Final[dict[FinishReason, str]] = {
     "content_filter": "refusal",
     "pause": "pause_turn",
     "other": "end_turn",
-    "error": "end_turn",
+    "error": "end_turn",  # it has gone out as an error before anybody asks
 }
 _WORDS: Final = frozenset({"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"})
 _BESIDE: Final = ("stop_details", "container")

@@ -202,7 +202,11 @@ class StreamOut:
 
     def call_arguments(self, call: CallOut, text: str) -> None:
         """Take more of a call's arguments."""
-        if not self._is_other(call.choice) and self._blocks.find(("call", call.key)) is not None:
+        if self._is_other(call.choice):
+            return
+        if self._blocks.find(("call", call.key)) is None:
+            call.is_cut_short = text != "{}"  # which is what a block without any means
+        else:
             self._blocks.add(("call", call.key), {"type": "input_json_delta", "partial_json": text})
 
     def call_ended(self, call: CallOut) -> None:

@@ -20,7 +20,7 @@ _FINISH: Final[dict[FinishReason, str]] = {
     "content_filter": "content_filter",
     "pause": "stop",
     "other": "stop",
-    "error": "stop",
+    "error": "stop",  # it has gone out as an error before anybody asks
 }
 _ERRORS: Final[dict[RefusalKind, tuple[str, str | None]]] = {
     "invalid_request": ("invalid_request_error", None),
