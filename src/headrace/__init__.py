@@ -43,17 +43,21 @@ _HOMES = {
     "headrace.models.model": "Model",
     "headrace.models.script": "Scripted",
     "headrace.models.scripted": "ScriptedModel",
-    "headrace.agent.approval": "Answer Approve Deny Pending",
+    "headrace.agent.approval": "Answer Approve Deny Pending Reply",
     "headrace.agent.agent": "Agent",
     "headrace.agent.run_result": "RunResult",
-    "headrace.agent.session": "Session",
+    "headrace.agent.session": "MemorySessions Session SessionStore",
+    "headrace.agent.limits": "RunLimits",
+    "headrace.agent.claims": "Claims MemoryClaims",
+    "headrace.agent.events": "Event",
+    "headrace.agent.fold": "fold",
     "headrace.agent.hooks": "Ask GoOn Here Hooks ModelCall Retry Stop Veto",
     "headrace.agent.permission.judging": "Permissions",
     "headrace.agent.permission.rules": "Rule",
     "headrace.agent.output.spec": "OutputSpec",
     "headrace.agent.context.policy": "ContextPolicy",
     "headrace.agent.context.reminders": "ReminderRules",
-    "headrace.agent.context.offload": "MemoryResults",
+    "headrace.agent.context.offload": "MemoryResults ResultStore",
     "headrace.agent.mcp.server": "MCPServer",
     "headrace.agent.run": "Run",
     "headrace.tools.suspend": "Suspend",
@@ -69,18 +73,22 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` loads them
     from headrace.agent.agent import Agent
-    from headrace.agent.approval import Answer, Approve, Deny, Pending
-    from headrace.agent.context.offload import MemoryResults
+    from headrace.agent.approval import Answer, Approve, Deny, Pending, Reply
+    from headrace.agent.claims import Claims, MemoryClaims
+    from headrace.agent.context.offload import MemoryResults, ResultStore
     from headrace.agent.context.policy import ContextPolicy
     from headrace.agent.context.reminders import ReminderRules
+    from headrace.agent.events import Event
+    from headrace.agent.fold import fold
     from headrace.agent.hooks import Ask, GoOn, Here, Hooks, ModelCall, Retry, Stop, Veto
+    from headrace.agent.limits import RunLimits
     from headrace.agent.mcp.server import MCPServer
     from headrace.agent.output.spec import OutputSpec
     from headrace.agent.permission.judging import Permissions
     from headrace.agent.permission.rules import Rule
     from headrace.agent.run import Run
     from headrace.agent.run_result import RunResult
-    from headrace.agent.session import Session
+    from headrace.agent.session import MemorySessions, Session, SessionStore
     from headrace.decoding import StreamDecoder, StreamResult, decode_async, decode_stream
     from headrace.errors import (
         APIError,
@@ -176,6 +184,7 @@ __all__ = [
     "AuthError",
     "BreakerPolicy",
     "Check",
+    "Claims",
     "Config",
     "ConfigError",
     "ConflictError",
@@ -186,6 +195,7 @@ __all__ = [
     "ContextPolicy",
     "Delta",
     "Deny",
+    "Event",
     "FallbackModel",
     "GoOn",
     "HTTPRequest",
@@ -201,7 +211,9 @@ __all__ = [
     "Limits",
     "MCPServer",
     "MediaPart",
+    "MemoryClaims",
     "MemoryResults",
+    "MemorySessions",
     "Message",
     "MessageChunk",
     "MissingExtraError",
@@ -232,16 +244,20 @@ __all__ = [
     "RefusalPart",
     "ReminderRules",
     "ReplayTransport",
+    "Reply",
     "Request",
+    "ResultStore",
     "Retry",
     "RetryPolicy",
     "Rule",
     "Run",
+    "RunLimits",
     "RunResult",
     "SchemaVersionError",
     "Scripted",
     "ScriptedModel",
     "Session",
+    "SessionStore",
     "Settings",
     "StateError",
     "Stop",
@@ -287,6 +303,7 @@ __all__ = [
     "encode_document",
     "encode_message",
     "encode_messages",
+    "fold",
     "load_config",
     "media_file",
     "merge_values",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.agent.limits import BUDGETS, NO_LIMITS, Limits, Meter, limit_words
+from headrace.agent.limits import BUDGETS, NO_LIMITS, Meter, RunLimits, limit_words
 from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import TextPart, ToolCallPart
@@ -50,27 +50,27 @@ def answer(model="m", **usage):
 )
 def test_what_is_no_limit_is_refused_by_name(fields, argument):
     with pytest.raises(UsageError) as caught:
-        Limits(**fields)
+        RunLimits(**fields)
     if argument is not None:
         assert caught.value.argument == argument
         assert argument in str(caught.value)
 
 
 def test_limits_come_from_a_mapping_and_know_their_fields():
-    limits = Limits(tokens=5, calls_per_tool={"search": 2})
-    assert Limits.of({"tokens": 5, "calls_per_tool": {"search": 2}}) == limits
-    assert Limits.of(limits) is limits
-    assert Limits.of(None) is NO_LIMITS
+    limits = RunLimits(tokens=5, calls_per_tool={"search": 2})
+    assert RunLimits.of({"tokens": 5, "calls_per_tool": {"search": 2}}) == limits
+    assert RunLimits.of(limits) is limits
+    assert RunLimits.of(None) is NO_LIMITS
     with pytest.raises(UsageError, match="tool_calls, calls_per_tool, tokens, cost_usd, time_s") as caught:
-        Limits.of({"dollars": 1})
+        RunLimits.of({"dollars": 1})
     assert caught.value.argument == "limits.dollars"
-    with pytest.raises(UsageError, match="not a Limits"):
-        Limits.of(5)
+    with pytest.raises(UsageError, match="not a RunLimits"):
+        RunLimits.of(5)
 
 
 def test_limits_cannot_be_changed_afterwards():
     mine = {"search": 2}
-    limits = Limits(calls_per_tool=mine)
+    limits = RunLimits(calls_per_tool=mine)
     mine["search"] = 99
     assert limits.calls_per_tool == {"search": 2}
     with pytest.raises(TypeError):
@@ -79,7 +79,7 @@ def test_limits_cannot_be_changed_afterwards():
 
 @given(
     st.builds(
-        Limits,
+        RunLimits,
         tool_calls=st.none() | st.integers(1, 99),
         calls_per_tool=st.dictionaries(st.sampled_from("abc"), st.integers(1, 9)),
         tokens=st.none() | st.integers(1, 10**9),
@@ -88,7 +88,7 @@ def test_limits_cannot_be_changed_afterwards():
     )
 )
 def test_limits_survive_json(limits):
-    assert msgspec.json.decode(msgspec.json.encode(limits), type=Limits) == limits
+    assert msgspec.json.decode(msgspec.json.encode(limits), type=RunLimits) == limits
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_a_limit_is_said_in_words(which, limit, words):
     ("fields", "use", "which"),
     [
         ({"max_rounds": 1}, lambda meter: meter.add_round(calls("a")), "rounds"),
-        ({"limits": Limits(tool_calls=2)}, lambda meter: meter.add_round(calls("a", "b")), "tool_calls"),
-        ({"limits": Limits(tokens=10)}, lambda meter: meter.add_answer(answer(input_tokens=7, output_tokens=3)), "tokens"),
-        ({"limits": Limits(cost_usd=0.5), "price": lambda message: 0.5}, lambda meter: meter.add_answer(answer()), "cost"),
-        ({"limits": Limits(time_s=10)}, lambda meter: setattr(meter, "elapsed_s", 10), "time"),
+        ({"limits": RunLimits(tool_calls=2)}, lambda meter: meter.add_round(calls("a", "b")), "tool_calls"),
+        ({"limits": RunLimits(tokens=10)}, lambda meter: meter.add_answer(answer(input_tokens=7, output_tokens=3)), "tokens"),
+        ({"limits": RunLimits(cost_usd=0.5), "price": lambda message: 0.5}, lambda meter: meter.add_answer(answer()), "cost"),
+        ({"limits": RunLimits(time_s=10)}, lambda meter: setattr(meter, "elapsed_s", 10), "time"),
     ],
 )
 def test_each_budget_is_spent_when_it_is_used_up_and_not_before(fields, use, which):
@@ -142,7 +142,7 @@ def test_nothing_is_spent_without_limits():
 
 
 def test_just_below_a_limit_nothing_is_spent():
-    meter = Meter(Limits(tool_calls=2, tokens=10, cost_usd=1, time_s=5), max_rounds=2, price=lambda message: 0.99)
+    meter = Meter(RunLimits(tool_calls=2, tokens=10, cost_usd=1, time_s=5), max_rounds=2, price=lambda message: 0.99)
     meter.add_answer(answer(input_tokens=9))
     meter.add_round(calls("a"))
     meter.elapsed_s = 4.99
@@ -151,7 +151,7 @@ def test_just_below_a_limit_nothing_is_spent():
 
 
 def test_where_several_are_used_up_the_first_in_order_is_named():
-    meter = Meter(Limits(tool_calls=1, tokens=1, cost_usd=1, time_s=1), max_rounds=1, price=lambda message: 2)
+    meter = Meter(RunLimits(tool_calls=1, tokens=1, cost_usd=1, time_s=1), max_rounds=1, price=lambda message: 2)
     seen = []
     meter.elapsed_s = 2
     seen.append(meter.spent)
@@ -166,7 +166,7 @@ def test_where_several_are_used_up_the_first_in_order_is_named():
 
 
 def test_an_answer_without_a_count_uses_no_tokens_and_gives_none_back():
-    meter = Meter(Limits(tokens=1))
+    meter = Meter(RunLimits(tokens=1))
     meter.add_answer(answer())
     meter.add_answer(answer(reasoning_tokens=50))
     meter.add_answer(answer(input_tokens=-50))
@@ -175,7 +175,7 @@ def test_an_answer_without_a_count_uses_no_tokens_and_gives_none_back():
 
 @pytest.mark.parametrize("price", [None, math.nan, math.inf, -1.0])
 def test_an_unknown_price_counts_as_nothing_and_the_model_is_named(price):
-    meter = Meter(Limits(cost_usd=1), price=lambda message: price)
+    meter = Meter(RunLimits(cost_usd=1), price=lambda message: price)
     meter.add_answer(answer(model="mine"))
     meter.add_answer(answer(model="mine"))
     meter.add_answer(answer(model=None))
@@ -184,7 +184,7 @@ def test_an_unknown_price_counts_as_nothing_and_the_model_is_named(price):
 
 
 def test_calls_of_a_tool_beyond_its_limit_are_told_and_the_tool_is_named_once():
-    meter = Meter(Limits(calls_per_tool={"search": 2, "look": 1}))
+    meter = Meter(RunLimits(calls_per_tool={"search": 2, "look": 1}))
     meter.add_answer(answer())
     assert meter.add_round(calls("search", "add")) == ("", "")
     assert meter.tools_spent == ()
@@ -205,7 +205,7 @@ def test_calls_of_a_tool_beyond_its_limit_are_told_and_the_tool_is_named_once():
 
 
 def test_calls_that_cannot_run_use_up_the_limit_of_all_calls_but_not_that_of_their_tool():
-    meter = Meter(Limits(tool_calls=4, calls_per_tool={"search": 2}))
+    meter = Meter(RunLimits(tool_calls=4, calls_per_tool={"search": 2}))
     assert meter.add_round(calls("search", "search", "search", runnable=False)) == ("", "", "")
     assert (meter.tool_calls, meter.calls_of["search"]) == (3, 0)
     beyond = meter.add_round(calls("search", "search"))
@@ -221,7 +221,7 @@ def test_calls_that_cannot_run_use_up_the_limit_of_all_calls_but_not_that_of_the
     ),
 )
 def test_what_has_room_while_an_answer_streams_is_what_is_not_beyond_a_limit_when_it_has_ended(before, asked, fields):
-    meter, seen = Meter(Limits(**fields)), Counter()
+    meter, seen = Meter(RunLimits(**fields)), Counter()
     meter.add_round(calls(*before))
     has_room = []
     for name in asked:
@@ -231,7 +231,7 @@ def test_what_has_room_while_an_answer_streams_is_what_is_not_beyond_a_limit_whe
 
 
 def test_what_is_used_beside_the_messages_counts_and_never_comes_back():
-    meter = Meter(Limits(tokens=10, cost_usd=1), price=lambda message: 0.25)
+    meter = Meter(RunLimits(tokens=10, cost_usd=1), price=lambda message: 0.25)
     meter.add_beside(4, 0.5)
     meter.add_beside(-3)
     meter.add_answer(answer(input_tokens=2, output_tokens=0))

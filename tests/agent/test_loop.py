@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headrace.agent.limits import Limits
+from headrace.agent.limits import RunLimits
 from headrace.agent.loop import Loop, next_step
 from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, Rules, RunTools
 from headrace.errors import UsageError
@@ -230,10 +230,10 @@ ASKS = answer(TextPart("let me see"), call("a"), finish="tool_calls", usage=Usag
 ROUND = [ASKED, ASKS, results(("a", "success"))]
 LIMITED = [
     (Rules(tools=("add",), max_rounds=1), "rounds", "max_rounds", "1 round", 0),
-    (Rules(tools=("add",), limits=Limits(tool_calls=1)), "tool_calls", "limit", "1 tool call", 0),
-    (Rules(tools=("add",), limits=Limits(tokens=100)), "tokens", "limit", "100 tokens", 0),
-    (Rules(tools=("add",), limits=Limits(cost_usd=0.25), price=lambda message: 0.25), "cost", "limit", "$0.25", 0),
-    (Rules(tools=("add",), limits=Limits(time_s=30)), "time", "limit", "30 seconds", 30),
+    (Rules(tools=("add",), limits=RunLimits(tool_calls=1)), "tool_calls", "limit", "1 tool call", 0),
+    (Rules(tools=("add",), limits=RunLimits(tokens=100)), "tokens", "limit", "100 tokens", 0),
+    (Rules(tools=("add",), limits=RunLimits(cost_usd=0.25), price=lambda message: 0.25), "cost", "limit", "$0.25", 0),
+    (Rules(tools=("add",), limits=RunLimits(time_s=30)), "time", "limit", "30 seconds", 30),
 ]
 BY_BUDGET = pytest.mark.parametrize("row", LIMITED, ids=[row[1] for row in LIMITED])
 
@@ -281,7 +281,7 @@ def test_calls_whose_asking_used_the_tokens_or_the_money_up_still_run(row):
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_an_answer_that_itself_uses_a_budget_up_is_not_changed_by_it(finish):
-    rules = Rules(limits=Limits(tokens=100))
+    rules = Rules(limits=RunLimits(tokens=100))
     done = answer(TextPart("done"), finish=finish, usage=Usage(output_tokens=500))
     reason = "completed" if finish == "stop" else "length"
     assert reason_of([ASKED, done], rules) == reason
@@ -290,7 +290,7 @@ def test_an_answer_that_itself_uses_a_budget_up_is_not_changed_by_it(finish):
 
 @pytest.mark.parametrize("halting", [answer(TextPart("searching"), finish="pause"), answer()])
 def test_after_a_pause_or_an_empty_answer_that_used_a_budget_up_the_model_must_answer(halting):
-    loop = Loop(Rules(limits=Limits(tokens=1)))
+    loop = Loop(Rules(limits=RunLimits(tokens=1)))
     loop.feed(ASKED)
     loop.feed(halting.replace(usage=Usage(output_tokens=1)))
     if isinstance(loop.next, AddReminder):
@@ -300,7 +300,7 @@ def test_after_a_pause_or_an_empty_answer_that_used_a_budget_up_the_model_must_a
 
 
 def test_when_the_time_is_up_calls_that_have_not_started_are_not_run():
-    loop = Loop(Rules(tools=("add",), limits=Limits(time_s=1.5)))
+    loop = Loop(Rules(tools=("add",), limits=RunLimits(time_s=1.5)))
     loop.feed(ASKED)
     loop.feed(answer(call("a"), call("b"), finish="tool_calls"))
     loop.elapsed_s = 1.0
@@ -314,7 +314,7 @@ def test_when_the_time_is_up_calls_that_have_not_started_are_not_run():
 
 
 def test_an_answer_is_judged_by_what_was_used_up_when_it_was_asked_for_also_later():
-    rules = Rules(tools=("add",), limits=Limits(time_s=10))
+    rules = Rules(tools=("add",), limits=RunLimits(time_s=10))
     loop = Loop(rules)
     loop.feed(ASKED)
     assert loop.next == CallModel(is_forced=False)
@@ -346,7 +346,7 @@ def test_a_forced_answer_that_was_stored_stays_one_whatever_the_limits_are_now()
 
 
 def test_a_tool_beyond_its_limit_is_not_run_while_others_are_and_the_run_goes_on():
-    rules = Rules(tools=("add", "look"), limits=Limits(calls_per_tool={"look": 1}))
+    rules = Rules(tools=("add", "look"), limits=RunLimits(calls_per_tool={"look": 1}))
     loop = Loop(rules)
     loop.feed(ASKED)
     loop.feed(answer(call("a", "look"), call("b", "add"), call("c", "look"), finish="tool_calls"))
@@ -377,15 +377,15 @@ def test_what_is_offered_may_change_between_rounds():
 
 def test_a_limit_on_cost_needs_a_price():
     with pytest.raises(UsageError, match="cost_usd") as caught:
-        Rules(limits=Limits(cost_usd=1))
+        Rules(limits=RunLimits(cost_usd=1))
     assert caught.value.argument == "limits.cost_usd"
 
 
 def test_the_limit_on_calls_has_two_names():
-    assert Rules(max_tool_calls=3).limits == Limits(tool_calls=3)
-    assert Rules(max_tool_calls=3, limits=Limits(tokens=5)).limits == Limits(tool_calls=3, tokens=5)
-    assert Rules(limits=Limits(tool_calls=4)).max_tool_calls == 4
-    assert Rules(limits=Limits(tool_calls=4), max_tool_calls=3).max_tool_calls == 4
+    assert Rules(max_tool_calls=3).limits == RunLimits(tool_calls=3)
+    assert Rules(max_tool_calls=3, limits=RunLimits(tokens=5)).limits == RunLimits(tool_calls=3, tokens=5)
+    assert Rules(limits=RunLimits(tool_calls=4)).max_tool_calls == 4
+    assert Rules(limits=RunLimits(tool_calls=4), max_tool_calls=3).max_tool_calls == 4
 
 
 def test_words_that_steer_lead_to_another_round_also_after_an_answer():
@@ -419,7 +419,7 @@ def price(message):
 
 
 LIMITS = st.builds(
-    Limits,
+    RunLimits,
     tool_calls=st.sampled_from([None, None, 1, 5]),
     calls_per_tool=st.dictionaries(st.sampled_from(["add", "look", "nope"]), st.integers(1, 3)),
     tokens=st.sampled_from([None, None, 1, 150]),
@@ -564,7 +564,7 @@ def test_words_of_a_hook_after_an_answer_lead_to_another_round_and_count_as_one(
 
 
 def test_what_no_message_tells_counts_when_the_driver_says_it():
-    loop = Loop(Rules(limits=Limits(tokens=100)))
+    loop = Loop(Rules(limits=RunLimits(tokens=100)))
     loop.feed(ASKED)
     loop.used.add_beside(99)
     assert loop.next == CallModel()

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from headrace.agent.limits import Limits
+from headrace.agent.limits import RunLimits
 from headrace.agent.loop import Loop
 from headrace.agent.prices import listed_prices, price_of
 from headrace.agent.steps import Rules
@@ -142,7 +142,7 @@ def test_the_model_that_was_asked_counts_where_the_answer_names_none_that_is_lis
 
 
 def test_a_loop_adds_up_what_its_answers_cost_and_names_the_models_that_it_cannot_price():
-    loop = Loop(Rules(limits=Limits(cost_usd=1.0), price=listed_prices()))
+    loop = Loop(Rules(limits=RunLimits(cost_usd=1.0), price=listed_prices()))
     usage = Usage(input_tokens=100_000, output_tokens=10)
     one = price_of("gpt-4o", "openai", usage, at=AT)
     for model in ("gpt-4o", "gpt-4o", "home-made"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from headrace.agent import events
-from headrace.agent.limits import Limits, Meter
+from headrace.agent.limits import Meter, RunLimits
 from headrace.agent.spending import Spending
 from headrace.messages.message import AssistantMessage
 from headrace.messages.usage import Usage
@@ -22,7 +22,7 @@ def ended(run_id, tokens):
 
 
 def meter():
-    return Meter(Limits(tokens=1000), price=lambda message: message.usage.total_tokens / 100)
+    return Meter(RunLimits(tokens=1000), price=lambda message: message.usage.total_tokens / 100)
 
 
 def test_what_is_kept_is_counted_by_the_meter_itself_from_the_messages():

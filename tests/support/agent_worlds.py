@@ -14,7 +14,7 @@ from headrace.agent.agent import Agent
 from headrace.agent.claims import MemoryClaims
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.hooks import Ask, GoOn, Hooks, Retry, Stop, Veto
-from headrace.agent.limits import Limits
+from headrace.agent.limits import RunLimits
 from headrace.agent.output.spec import OutputSpec
 from headrace.agent.session import MemorySessions
 from headrace.messages.chunk import AssistantMessageChunk
@@ -136,7 +136,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     def agent(self, *, mark: str = "", skip: int = 0, sessions: MemorySessions | None = None) -> Agent:
         """Return a new agent as a new process would make it; `mark` makes its ids others than those of processes before it."""
         ids = itertools.count(1)
-        limits = None if self.calls_per_tool is None else Limits(calls_per_tool={"look": self.calls_per_tool})
+        limits = None if self.calls_per_tool is None else RunLimits(calls_per_tool={"look": self.calls_per_tool})
         policy = None
         if self.max_messages is not None:
             policy = ContextPolicy(max_messages=self.max_messages, summarize=False)

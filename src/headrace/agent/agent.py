@@ -31,7 +31,7 @@ from headrace.agent.given import (
 from headrace.agent.given import new_id as made_id
 from headrace.agent.given import now as clock
 from headrace.agent.hooks import Hooks, HookTable
-from headrace.agent.limits import Limits, Price
+from headrace.agent.limits import Price, RunLimits
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.run import Run
 from headrace.agent.run_result import RunResult
@@ -74,7 +74,7 @@ class Agent:
         run_while_pending: whether the other calls of a round run while some of it wait for somebody; else all wait.
         early_start: calls of idempotent tools may start while the answer still streams, as soon as the wire says that they are whole.
         stop_on_denial: end the run when a person has denied every call of a round.
-        limits: what one run may use: tool calls, tokens, cost, time; fields of `Limits`.
+        limits: what one run may use: tool calls, tokens, cost, time; fields of `RunLimits`.
         price: what an answer cost, in US dollars, None if that is not known; for a limit on cost, instead of the list prices.
         context: how long what is sent may get, and how it is made shorter; by default only when the provider says that it is too long.
         reminders: what the model is told that nobody says: by default that a call keeps failing.
@@ -107,7 +107,7 @@ class Agent:
         run_while_pending: bool = True,
         early_start: bool = False,
         stop_on_denial: bool = False,
-        limits: Limits | Mapping[str, Any] | None = None,
+        limits: RunLimits | Mapping[str, Any] | None = None,
         price: Price | None = None,
         context: ContextPolicy | None = None,
         reminders: ReminderRules | None = DEFAULT_REMINDERS,

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.agent.context.offload import reading_tool
 from headrace.agent.context.policy import ContextPolicy
-from headrace.agent.limits import Limits, Price
+from headrace.agent.limits import Price, RunLimits
 from headrace.agent.output.spec import OutputParts, output_of
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.prices import listed_prices
@@ -106,7 +106,7 @@ def rules_of(
     answering: Answering,
     model: ModelLike,
     *,
-    limits: Limits | Mapping[str, Any] | None,
+    limits: RunLimits | Mapping[str, Any] | None,
     price: Price | None,
     knows_all: bool,
     max_rounds: int | None,
@@ -116,7 +116,7 @@ def rules_of(
     """Return what a run may do; `knows_all` if all tools are known by now."""
     check_count("max_rounds", max_rounds, least=0)
     check_count("max_tool_calls", max_tool_calls, least=1)
-    checked = Limits.of(limits)
+    checked = RunLimits.of(limits)
     if price is not None and not callable(price):
         raise UsageError(f"price is a {type(price).__name__}; give a function from an answer to US dollars", argument="price")
     for name in checked.calls_per_tool if knows_all else ():

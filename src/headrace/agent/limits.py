@@ -38,7 +38,7 @@ def _check_amount(name: str, value: object, unit: str) -> None:
         raise UsageError(f"{name} is {value!r}; it is a number of {unit} above 0, or None", argument=name)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one run may use; None: no limit.
 
     Attributes:
@@ -75,18 +75,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         msgspec.structs.force_setattr(self, "calls_per_tool", freeze(dict(self.calls_per_tool), "limits.calls_per_tool"))
 
     @classmethod
-    def of(cls, value: Limits | Mapping[str, Any] | None) -> Limits:
-        """Return the value as `Limits`; a mapping holds fields of `Limits`.
+    def of(cls, value: RunLimits | Mapping[str, Any] | None) -> RunLimits:
+        """Return the value as `RunLimits`; a mapping holds fields of `RunLimits`.
 
         Raises:
             UsageError: a field is unknown, or no number above 0.
         """
         if value is None:
             return NO_LIMITS
-        if isinstance(value, Limits):
+        if isinstance(value, RunLimits):
             return value
         if not isinstance(value, Mapping):
-            raise UsageError(f"limits is a {type(value).__name__}, not a Limits or a mapping of its fields", argument="limits")
+            raise UsageError(f"limits is a {type(value).__name__}, not a RunLimits or a mapping of its fields", argument="limits")
         for name in value:
             if name not in cls.__struct_fields__:
                 known = ", ".join(cls.__struct_fields__)
@@ -94,7 +94,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return cls(**value)
 
 
-NO_LIMITS: Final = Limits()
+NO_LIMITS: Final = RunLimits()
 
 
 def limit_words(which: Budget, limit: float | None) -> str:
@@ -135,7 +135,7 @@ class Meter:
         tools_spent: the tools of which the last answer was the first to ask for more than their limit.
     """
 
-    def __init__(self, limits: Limits, *, max_rounds: int | None = None, price: Price | None = None) -> None:
+    def __init__(self, limits: RunLimits, *, max_rounds: int | None = None, price: Price | None = None) -> None:
         """Start with nothing used."""
         self.rounds = 0
         self.tool_calls = 0

@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
-from headrace.agent.limits import NO_LIMITS, Limits, Price
+from headrace.agent.limits import NO_LIMITS, Price, RunLimits
 from headrace.agent.output.outcome import Failed, Invalid, Outcome
 from headrace.agent.output.spec import OutputMode, OutputSpec
 from headrace.errors import APIError, HeadraceError, UsageError
@@ -53,7 +53,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     tools: tuple[str, ...] = ()
     max_rounds: int | None = 25
-    limits: Limits = NO_LIMITS
+    limits: RunLimits = NO_LIMITS
     price: Price | None = None
     max_pauses: int = 8
     stop_on_denial: bool = False

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from headrace.agent.agent import DEFAULT_MAX_ROUNDS, Agent
-from headrace.agent.limits import Limits
+from headrace.agent.limits import RunLimits
 from headrace.agent.mcp.server import MCPServer
 from headrace.agent.permission.judging import MODES, Mode, Permissions
 from headrace.agent.permission.rules import Behavior, Rule
@@ -148,7 +148,7 @@ def mode_of(word: str) -> Mode:
     raise UsageError(f"there is no mode {word!r}; the modes are {', '.join(get_args(Mode))}", argument="mode")
 
 
-def make_limits(choices: Choices) -> Limits:
+def make_limits(choices: Choices) -> RunLimits:
     """Return the limits of a run, beside that on rounds.
 
     Raises:
@@ -162,12 +162,12 @@ def make_limits(choices: Choices) -> Limits:
             raise UsageError(f"--limit {text!r}: it is WHAT=NUMBER; WHAT is one of {', '.join(_LIMITS)}", argument="limit")
         try:
             limits[name] = int(number) if name in _WHOLE else float(number)
-            Limits.of(limits)
+            RunLimits.of(limits)
         except ValueError as error:
             raise UsageError(f"--limit {text!r}: {number!r} is no {'whole ' if name in _WHOLE else ''}number", argument="limit") from error
         except UsageError as error:
             raise UsageError(f"--limit {text!r}: {error}", argument="limit") from error
-    return Limits.of(limits)
+    return RunLimits.of(limits)
 
 
 def make_sources(choices: Choices) -> tuple[ToolSource, ...]:
