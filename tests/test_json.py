@@ -11,7 +11,7 @@ import pickle
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace import _json
@@ -312,6 +312,7 @@ def test_brackets_in_strings_and_many_flat_ones_do_not_count_as_depth():
 
 
 @given(json_values)
+@example("{")
 def test_the_depth_that_is_checked_is_the_depth_of_the_value(value):
     def depth(item):
         inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None

@@ -107,6 +107,8 @@ def _freeze(value: object, path: str, depth: int) -> JSON:
     # What is frozen already is walked too when it lies inside something new: the depth counts from the outside.
     if value is None or value is True or value is False or (type(value) is int and -_WORD < value < _WORD):
         return value
+    if type(value) is dict or type(value) is FrozenDict:  # asking whether something else is a mapping is dear
+        return _freeze_items(value, path, depth)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, str):
         return check_text(value, path)
     if isinstance(value, int):
@@ -117,18 +119,27 @@ def _freeze(value: object, path: str, depth: int) -> JSON:
         if math.isfinite(value):
             return float(value)
         raise UsageError(f"{path} is {value!r}, which JSON cannot hold", argument=path)
-    if isinstance(value, (dict, list, tuple, Mapping)) and depth == 0:
-        raise UsageError(f"{path} is nested too deep (or holds itself)", argument=path)
-    if isinstance(value, (dict, Mapping)):  # asking whether something is a dictionary is cheap, a Mapping is not
-        items: dict[str, Any] = {}
-        for key, item in cast("Mapping[object, object]", value).items():
-            if not isinstance(key, str):
-                raise UsageError(f"{path} has the key {key!r}; the keys of JSON objects are text", argument=path)
-            items[check_text(key, path)] = _freeze(item, f"{path}.{key}", depth - 1)
-        return FrozenDict(items) if items else EMPTY
     if isinstance(value, (list, tuple)):
+        _check_levels(path, depth)
         return FrozenList(_freeze(item, f"{path}[{n}]", depth - 1) for n, item in enumerate(cast("Sequence[object]", value)))
+    if isinstance(value, Mapping):
+        return _freeze_items(cast("Mapping[Any, object]", value), path, depth)
     raise UsageError(f"{path} is a {type(value).__name__}, which is no JSON value", argument=path)
+
+
+def _freeze_items(value: Mapping[Any, object], path: str, depth: int) -> FrozenDict:
+    _check_levels(path, depth)
+    items: dict[str, Any] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise UsageError(f"{path} has the key {key!r}; the keys of JSON objects are text", argument=path)
+        items[check_text(key, path)] = _freeze(item, f"{path}.{key}", depth - 1)
+    return FrozenDict(items) if items else EMPTY
+
+
+def _check_levels(path: str, left: int) -> None:
+    if left == 0:
+        raise UsageError(f"{path} is nested too deep (or holds itself)", argument=path)
 
 
 def thaw(value: JSON) -> JSON:
@@ -220,10 +231,11 @@ def _check_depth(data: bytes | str, max_depth: int) -> None:
         return
     brackets = _STRING.sub(b"", text).translate(_BRACKETS, _NO_BRACKETS)
     for _ in range(max_depth):
-        brackets = brackets.replace(b"[]", b"")
         if not brackets:
             return
-    raise JSONError(f"nested deeper than {max_depth} levels")
+        brackets = brackets.replace(b"[]", b"")
+    if brackets:
+        raise JSONError(f"nested deeper than {max_depth} levels")
 
 
 class Scanner:

@@ -87,6 +87,10 @@ class Engine:
         """End the run as soon as possible: what it waits for is given up."""
         self._interruption.ask()
 
+    def unwatch(self) -> None:
+        """Nobody takes the events as they come: a step may do more at once."""
+        self._listening.is_watched = False
+
     async def step(self) -> None:
         """Do the next thing; events, the result or a failure may come of it.
 

@@ -6,6 +6,8 @@ decided elsewhere.
 
 from __future__ import annotations
 
+from typing import Final
+
 from headrace.agent.asking import Asked, Asking
 from headrace.agent.early import Early
 from headrace.agent.heard import Heard, Hearing
@@ -16,12 +18,16 @@ from headrace.agent.standing import Standing
 from headrace.errors import ContextLengthError
 from headrace.messages.message import AssistantMessage
 
+MAX_UNREAD: Final = 256
+"""How many events may be made, about, before somebody gets to take them."""
+
 
 class Listening:
     """Gets the answers of one run.
 
     Attributes:
         is_forced: the answer on its way must be the last.
+        is_watched: somebody takes the events as they come, so each chunk is handed on by itself.
     """
 
     def __init__(self, setup: Setup, run: Standing) -> None:
@@ -35,6 +41,7 @@ class Listening:
         self._reading: Reading | None = None
         self._early: Early | None = None
         self.is_forced = self._has_recovered = False
+        self.is_watched = True
 
     @property
     def is_open(self) -> bool:
@@ -52,7 +59,7 @@ class Listening:
         await self._ask(call)
 
     async def read(self) -> Heard | Stop | None:
-        """Take the next chunk. Returns the answer once it is whole, or that a hook ends the run in its place; None: there is more to read.
+        """Take the next chunk, or more where nobody watches. Returns the answer once it is whole, or that a hook ends the run in its place; None: there is more to read.
 
         Raises:
             HeadraceError: the model or the network failed.
@@ -60,10 +67,11 @@ class Listening:
         """
         assert self._reading is not None
         try:
-            if await self._reading.read():
+            while await self._reading.read():
                 if self._early is not None:
                     await self._look_early()
-                return None
+                if self.is_watched or len(self._ledger.made) >= MAX_UNREAD:
+                    return None
         except ContextLengthError:
             if self._has_recovered or self._ledger.blocks.has_begun:
                 raise

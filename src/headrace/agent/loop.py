@@ -255,7 +255,7 @@ class Loop:
             case "max_rounds":
                 return "rounds"
             case _:
-                return None if self.spent == "rounds" else self.spent
+                return None if (spent := self.spent) == "rounds" else spent
 
     def _reason(self, verdict: _Verdict, spent: Budget | None) -> GenerateReason | None:
         match verdict:

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from headrace._json import JSONError, loads, replace_surrogates
 from headrace.errors import ToolError
-from headrace.messages.parts import ResultState, TextPart, ToolCallPart, ToolResultPart
+from headrace.messages.parts import ResultState, TextPart, ToolCallPart, ToolResultPart, make
 from headrace.tools.output import Output, with_note
 
 MAX_ERROR_CHARS: Final = 4_000
@@ -84,4 +84,4 @@ def result_of(call: ToolCallPart, output: Output, state: ResultState, note: str,
     if output.cut_bytes:
         metadata |= {"kept_bytes": output.kept_bytes, "cut_bytes": output.cut_bytes}
     parts = with_note(output.parts, replace_surrogates(note)) if note else output.parts
-    return ToolResultPart(call_id=call.id, name=call.name, parts=parts, state=state, metadata=metadata)
+    return make(ToolResultPart, call_id=call.id, name=call.name, parts=parts, state=state, metadata=metadata)

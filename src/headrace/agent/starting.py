@@ -116,6 +116,7 @@ async def run_through(engine: Engine) -> RunResult:
         HeadraceError: it failed; `.result` holds what was kept.
         Exception: what a stranger's code, such as a hook, raised.
     """
+    engine.unwatch()
     while not engine.is_over:
         await engine.step()
         engine.made.clear()

@@ -64,7 +64,7 @@ class Watchdog:
         now = self._loop.time()
         if now >= self._total_at:
             raise timeout_error(self._what, "total", self._total_s, chunks=self.chunks)
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None, "a coroutine that waits runs in a task"
         self._task = task
         self._cancels_before = task.cancelling()

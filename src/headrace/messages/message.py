@@ -205,7 +205,10 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
 
     def has(self, part_type: type[Any]) -> bool:
         """Return whether there is a part of this class."""
-        return any(isinstance(part, part_type) for part in self.parts)
+        for part in self.parts:  # noqa: SIM110 - asked often, of few parts
+            if isinstance(part, part_type):
+                return True
+        return False
 
     @property
     def has_structured(self) -> bool:

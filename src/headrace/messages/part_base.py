@@ -45,9 +45,10 @@ class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
                 msgspec.structs.force_setattr(self, field, tuple(cast("Sequence[Any]", frozen)))
         for field in self._TEXT:
             text = getattr(self, field)
+            if type(text) is str and text.isascii():
+                continue
             if isinstance(text, str):
-                if type(text) is not str or not text.isascii():
-                    msgspec.structs.force_setattr(self, field, check_text(text, f"{name}.{field}"))
+                msgspec.structs.force_setattr(self, field, check_text(text, f"{name}.{field}"))
             elif text is not None:
                 raise UsageError(f"{name}.{field} is a {type(text).__name__}, not text", argument=f"{name}.{field}")
 

@@ -19,12 +19,14 @@ from headrace.messages.part_base import NO_ARGUMENTS, PartBase, object_or_none
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
 CallKind: TypeAlias = Literal["function", "custom", "provider"]
 P = TypeVar("P")
+_construct: Final[Any] = msgspec.StructMeta.__call__  # past what the metaclass does for people
 ResultState: TypeAlias = Literal["success", "error", "denied", "interrupted", "timed_out", "not_run", "in_doubt"]
 
 
 def make(kind: type[P], /, **fields: Any) -> P:
     """Make a part from its stored fields, as decoders and the fold do: nothing is derived or filled in."""
-    return cast("P", msgspec.StructMeta.__call__(cast("Any", kind), **fields))
+    made: P = _construct(kind, **fields)
+    return made
 
 
 class TextPart(PartBase, frozen=True, tag="text"):

@@ -79,9 +79,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the sum over two calls; the raw reports do not add up and are dropped."""
         if not isinstance(other, Usage):
             return NotImplemented
-        mine, theirs = self.counts(), other.counts()
-        sums: dict[str, Any] = {name: _plus(mine[name], theirs[name]) for name in COUNTS}
-        return Usage(**sums)
+        return Usage(
+            input_tokens=_plus(self.input_tokens, other.input_tokens),
+            output_tokens=_plus(self.output_tokens, other.output_tokens),
+            cache_read_tokens=_plus(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens=_plus(self.cache_write_tokens, other.cache_write_tokens),
+            reasoning_tokens=_plus(self.reasoning_tokens, other.reasoning_tokens),
+        )
 
     def __radd__(self, other: int) -> Usage:
         """Let `sum(usages)` begin with its 0."""

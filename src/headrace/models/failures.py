@@ -141,7 +141,10 @@ def _is_too_long(by_word: type[APIError] | None, message: str) -> bool:
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
     """Return the provider's name for the request, or None."""
-    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
+    for name in _REQUEST_IDS:
+        if found := headers.get(name):
+            return found
+    return None
 
 
 def refusal(where: Where, *, code: str | None, message: str, body: str, now: datetime) -> APIError:

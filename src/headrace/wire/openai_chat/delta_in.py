@@ -56,6 +56,11 @@ def kept(value: JSON) -> JSON:
     return freeze(replace_surrogates(value), "it", max_depth=_KEPT_DEPTH)
 
 
+def kept_strict(value: JSON) -> JSON:
+    """Do as `kept` does, for a value that strict JSON gave: there is no half of a character in it."""
+    return freeze(value, "it", max_depth=_KEPT_DEPTH)
+
+
 def reasoning_of(delta: Mapping[str, Any]) -> str:
     """Return the reasoning text of a delta, "" if there is none."""
     for name in REASONING_NAMES:

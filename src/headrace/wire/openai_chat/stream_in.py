@@ -139,7 +139,7 @@ class ChatDecoder:
         ):
             return False
         try:
-            found = None if usage is None else usage_in(delta_in.kept(usage))
+            found = None if usage is None else usage_in(delta_in.kept_strict(usage))
         except UsageError:
             return False
         if choice is not None and choice.finish_reason is not None:
