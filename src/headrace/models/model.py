@@ -33,7 +33,7 @@ from headrace.models.stream import Call, ModelStream
 from headrace.providers.resolve import resolve
 from headrace.providers.secret import Secret
 from headrace.providers.signing import sign
-from headrace.wire.encoding_cache import EncodingCache
+from headrace.wire.encoding_cache import DEFAULT_CACHE_BYTES, EncodingCache
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.limits import Limits
 from headrace.wire.options import DecodeOptions
@@ -78,6 +78,7 @@ class Model:
         new_id: makes the ids that the wire lacks, of messages and of calls.
         environ: the environment; by default the process's own.
         clock: time, waiting and chance.
+        cache_bytes: how much of what was sent before is remembered in its encoded form, about; 0 where no message is sent twice.
 
     Raises:
         ConfigError: the provider is unknown; a key, an address or a model in this process is missing; something is malformed.
@@ -109,6 +110,7 @@ class Model:
         new_id: NewId | None = None,
         environ: Mapping[str, str] | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> None:
         """Check everything; open nothing."""
         self._id = id
@@ -135,7 +137,7 @@ class Model:
         self._on_retry = on_retry
         self._is_own_transport = transport is None
         self._transport: Transport = HttpTransport(proxy=proxy, verify=verify) if transport is None else transport
-        self._cache = EncodingCache()
+        self._cache = EncodingCache(cache_bytes)
         self._new_decoder(200, None)  # an option that does not exist must not wait for the first answer
 
     def __repr__(self) -> str:

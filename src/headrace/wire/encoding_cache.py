@@ -7,6 +7,7 @@ the memory that it takes is bounded. A cache changes how long encoding takes, ne
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 import msgspec
 
@@ -14,6 +15,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.beginnings import Beginnings
 from headrace.wire.profile import Profile
 
+DEFAULT_CACHE_BYTES: Final = 16 * 1024 * 1024
 _ENTRY_BYTES = 256  # about what an entry costs beside its bytes
 
 
@@ -64,7 +66,7 @@ class EncodingCache:
         fixed: the rest of the last body.
     """
 
-    def __init__(self, max_bytes: int = 16 * 1024 * 1024) -> None:
+    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
         """Start empty; `max_bytes` bounds one generation."""
         self.misses = 0
         self.beginnings = Beginnings(max_bytes)

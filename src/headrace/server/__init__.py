@@ -1,0 +1,1 @@
+"""Headrace as a server; nothing is imported before it is used."""

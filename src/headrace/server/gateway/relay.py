@@ -1,0 +1,228 @@
+"""One answer, from an upstream's chunks to a client's bytes.
+
+The rule of this file: what came leaves at once. Chunks that came together leave in one piece; before anything is waited for, all that is
+there has gone. Until the first word the answer may still become a refusal with a status of its own; after it an error is the client's
+protocol's own last event. Nothing here knows a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Final, cast
+
+import msgspec
+
+from headrace.errors import HeadraceError
+from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
+from headrace.messages.deltas import Ended, MessageStart, StreamError
+from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.models.answer import AnswerStream, AttemptDiscarded, StreamItem
+from headrace.models.stream import SILENT
+from headrace.server.gateway.caller import COMMENTED, Caller
+from headrace.server.gateway.eager import Resumed
+from headrace.server.gateway.exchange import Exchange
+from headrace.server.gateway.refusals import Refusal, body_of, refusal_of, stream_error_of, strict_error
+from headrace.server.gateway.repairs import comment_of, counts_of, first_repair, words_of
+from headrace.server.gateway.upstreams import Ask
+from headrace.wire.protocols import Wire
+from headrace.wire.server_side import Head, Incoming, StreamOut, fault_of
+
+_SAYS_NOTHING: Final = SILENT | {Ended}
+_MAX_PIECE_BYTES: Final = 64 * 1024
+_ENCODING: Final = "dropped_for_provider"
+
+
+class Relay:
+    """Carries one answer."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        incoming: Incoming,
+        caller: Caller,
+        exchange: Exchange,
+        clock: Callable[[], float],
+        *,
+        created_s: int,
+        strict: bool,
+    ) -> None:
+        """Say to whom, and how.
+
+        Args:
+            wire: the client's protocol.
+            incoming: the client's request.
+            caller: the client's end.
+            exchange: takes down what happens.
+            clock: the clock of `exchange`, in seconds.
+            created_s: the time, in seconds since 1970.
+            strict: the first repair ends the answer with an error.
+        """
+        self._wire = wire
+        self._incoming = incoming
+        self._caller = caller
+        self._exchange = exchange
+        self._clock = clock
+        self._head = Head(id=exchange.id, model=incoming.request.model, created_s=created_s)
+        self._strict = strict
+        self._has_said = False
+
+    async def run(self, stream: AnswerStream, asked: list[Ask]) -> None:
+        """Carry the answer to its end.
+
+        Args:
+            stream: the upstream's answer, not begun.
+            asked: who was asked; it grows.
+
+        Raises:
+            ClientLeftError: the client has gone.
+        """
+        if self._incoming.request.is_streamed:
+            await self._stream(stream, asked)
+        else:
+            await self._whole(stream, asked)
+
+    def _who(self, asked: list[Ask]) -> str:
+        self._exchange.upstream = asked[-1].upstream if asked else ""
+        return self._exchange.upstream
+
+    # ------------------------------------------------------------------------------------------ a stream
+
+    async def _stream(self, stream: AnswerStream, asked: list[Ask]) -> None:
+        out = self._wire.new_stream_out()(self._head, self._incoming.options)
+        self._caller.will_stream(out.media_type)
+        pending: list[bytes] = []
+        failure: HeadraceError | None = None
+        error: StreamError | None = None
+        try:
+            async with stream as answer:
+                error = await self._carry(cast("AsyncGenerator[StreamItem]", aiter(answer)), out, pending, asked)
+        except HeadraceError as raised:
+            failure = raised
+            self._exchange.failure, self._exchange.detail = type(raised).__name__, str(raised)
+        upstream = self._who(asked)
+        if failure is None and error is None and self._strict:
+            error = self._refused((*stream.warnings, *out.repairs), upstream)
+        if not self._has_said and not self._caller.is_started and (failure is not None or error is not None):
+            refusal = refusal_of(failure, upstream) if failure is not None else Refusal(status=502, kind="server", message=_words(error))
+            await self.refuse(refusal)
+            return
+        if failure is not None:
+            error = stream_error_of(failure, upstream)
+        pending.append(out.close(error))
+        self._count(stream, out, asked)
+        if out.media_type == COMMENTED:
+            pending.append(comment_of(self._exchange.counts))
+        self._exchange.status = 200
+        await self._caller.end(b"".join(pending))
+
+    async def _carry(self, items: AsyncGenerator[StreamItem], out: StreamOut, pending: list[bytes], asked: list[Ask]) -> StreamError | None:
+        """Pass chunks on until they end; returns why a strict gateway ended them.
+
+        What is left in `pending` has not been sent.
+        """
+        exchange, caller, size = self._exchange, self._caller, 0
+        while True:
+            step = items.__anext__().__await__()
+            try:
+                waiting = next(step)
+            except StopIteration as got:
+                item: StreamItem = got.value
+            except StopAsyncIteration:
+                return None
+            else:
+                raised: BaseException | None = None
+                if pending and self._has_said:
+                    try:
+                        await caller.write(b"".join(pending))
+                    except BaseException as error:  # noqa: BLE001 - the upstream's side has to end by it too
+                        raised = error
+                    pending.clear()
+                    size = 0
+                try:
+                    item = await Resumed(step, waiting, raised)
+                except StopAsyncIteration:
+                    return None
+            if isinstance(item, AttemptDiscarded):
+                raise HeadraceError("an answer began anew after a part of it was passed on")
+            exchange.chunks += 1
+            data = out.feed(self._adapted(item, asked))
+            if data:
+                pending.append(data)
+                size += len(data)
+            if self._strict and (refused := self._refused(out.repairs, exchange.upstream)) is not None:
+                return refused
+            if size > _MAX_PIECE_BYTES and self._has_said:
+                await caller.write(b"".join(pending))
+                pending.clear()
+                size = 0
+
+    def _adapted(self, chunk: MessageChunk, asked: list[Ask]) -> MessageChunk:
+        """Return a chunk as the client may see it: the model by the client's own name, and no upstream's error, which is told in our words."""
+        deltas = chunk.deltas
+        if not self._has_said and any(type(delta) not in _SAYS_NOTHING for delta in deltas):
+            self._has_said = True
+            self._who(asked)
+            self._exchange.first_chunk_s = self._clock() - self._exchange.began_s
+        if not deltas:
+            return chunk
+        first, last = deltas[0], deltas[-1]
+        is_start = type(first) is MessageStart and bool(first.model)
+        is_error = type(last) is Ended and last.error is not None
+        if not (is_start or is_error):
+            return chunk
+        if is_start:
+            renamed = msgspec.structs.replace(cast("MessageStart", first), model=self._head.model)
+            deltas = (renamed, *deltas[1:])
+        return AssistantMessageChunk.from_deltas(deltas[:-1] if is_error else deltas, is_from_wire=chunk.is_from_wire)
+
+    # ------------------------------------------------------------------------------------------ a whole answer
+
+    async def _whole(self, stream: AnswerStream, asked: list[Ask]) -> None:
+        try:
+            async with stream as answer:
+                message = await answer.drain()
+        except HeadraceError as raised:
+            self._exchange.failure, self._exchange.detail = type(raised).__name__, str(raised)
+            await self.refuse(refusal_of(raised, self._who(asked)))
+            return
+        upstream = self._who(asked)
+        self._exchange.chunks = 1
+        self._exchange.first_chunk_s = self._clock() - self._exchange.began_s
+        choices = tuple(msgspec.structs.replace(one, model=self._head.model) for one in (stream.choices or (message,)))
+        warnings = tuple(warning for one in choices for warning in one.warnings)
+        out = self._wire.new_stream_out()(self._head, self._incoming.options)
+        fault = next((found for one in choices if (found := fault_of(one)) is not None), None)
+        error = (self._refused(warnings, upstream) if self._strict else None) or fault
+        body = out.whole(*choices) if error is None else b""
+        self._exchange.counts = counts_of((*asked[-1].dropped, *warnings, *out.repairs))
+        if error is not None:
+            self._exchange.failure = self._exchange.failure or error.kind
+            await self.refuse(Refusal(status=502, kind="server", message=error.message))
+            return
+        self._exchange.status = 200
+        said = words_of(self._exchange.counts)
+        await self._caller.whole(200, body, headers=(("x-headrace-repairs", said),) if said else ())
+
+    # ------------------------------------------------------------------------------------------ both
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Send a refusal in the client's protocol."""
+        status, body = body_of(refusal, self._wire)
+        self._exchange.status = status
+        await self._caller.whole(status, body, headers=refusal.headers)
+
+    def _refused(self, warnings: tuple[Warning, ...], upstream: str) -> StreamError | None:
+        code = first_repair(warnings)
+        if code is None:
+            return None
+        self._exchange.refused = code
+        return strict_error(code, upstream)
+
+    def _count(self, stream: AnswerStream, out: StreamOut, asked: list[Ask]) -> None:
+        of_request = [warning for warning in stream.warnings if warning.code == _ENCODING]
+        dropped = asked[-1].dropped if asked else ()
+        self._exchange.counts = counts_of((*dropped, *of_request, *out.repairs))
+
+
+def _words(error: StreamError | None) -> str:
+    return "" if error is None else error.message

@@ -1,0 +1,171 @@
+"""The gateway, served: by uvicorn, at this machine's own address unless told otherwise, until it is asked to end.
+
+The rule of this file: it opens and closes; a gateway that other machines can reach without a key is not opened unless somebody says that this
+is wanted. Open streams may end before it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.errors import ConfigError, MissingExtraError
+from headrace.io.transport import Transport
+from headrace.server.gateway.app import Gateway
+from headrace.server.gateway.config import GatewayConfig
+from headrace.server.hosts import is_loopback
+
+if TYPE_CHECKING:
+    import uvicorn
+
+_MAX_HEAD_BYTES: Final = 64 * 1024
+
+
+class Served:
+    """A gateway that is being served.
+
+    Attributes:
+        gateway: the application.
+        url: where it is.
+    """
+
+    def __init__(self, gateway: Gateway, url: str, server: Any) -> None:
+        """Hold what runs."""
+        self.gateway = gateway
+        self.url = url
+        self._server = server
+
+    def stop(self) -> None:
+        """Ask it to end: nobody new is let in, and what is open may end."""
+        self._server.should_exit = True
+
+
+def refuse_open_door(config: GatewayConfig, *, is_insecure: bool) -> None:
+    """Refuse a gateway that everybody on the network could use with its upstreams' keys.
+
+    Raises:
+        ConfigError: it listens at more than this machine's own address, asks for no keys, and nobody said that this is wanted.
+    """
+    if not is_loopback(config.host) and not config.clients and not is_insecure:
+        raise ConfigError(
+            f"at {config.host} other machines can reach this gateway, and it asks nobody for a key: list [[clients]] in its config "
+            "(`headrace gateway key` makes keys), or say --insecure",
+            argument="host",
+        )
+
+
+@asynccontextmanager
+async def serving(
+    config: GatewayConfig,
+    *,
+    environ: Mapping[str, str] | None = None,
+    transport: Transport | None = None,
+    chance: Callable[[], float] = random.random,
+) -> AsyncGenerator[Served]:
+    """Serve a gateway while the block runs; leaving it ends the server, and open streams as `limits.shutdown_s` lets them.
+
+    Args:
+        config: what it is told; port 0 is any free one.
+        environ: see `Gateway`.
+        transport: see `Gateway`.
+        chance: see `Gateway`.
+
+    Raises:
+        ConfigError: the config or the address does not do.
+        MissingExtraError: the extra `server` is not installed.
+    """
+    gateway = Gateway(config, environ=environ, transport=transport, chance=chance)
+    started = asyncio.Event()
+    server = _server(gateway, config, started)
+    listener = _listen(config)
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        await started.wait()
+        host, port = listener.getsockname()[:2]
+        yield Served(gateway, f"http://{f'[{host}]' if ':' in host else host}:{port}", server)
+    finally:
+        server.should_exit = True
+        await task
+        await gateway.aclose()
+
+
+def _listen(config: GatewayConfig) -> socket.socket:
+    """Return a socket at the address that the config says."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(f"cannot listen at {config.host}:{config.port}: {error.strerror or error}", argument="port") from error
+
+
+def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event) -> uvicorn.Server:
+    try:
+        import uvicorn  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtraError("server", feature="the gateway", module="uvicorn") from error
+
+    class Quiet(uvicorn.Server):
+        """Says when it has begun, and leaves signals to whoever runs it."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started.set()
+
+    return Quiet(
+        uvicorn.Config(
+            gateway,
+            http=_protocol(),
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            limit_concurrency=config.limits.max_open * 2,
+            timeout_graceful_shutdown=max(1, int(config.limits.shutdown_s)),
+            h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+        )
+    )
+
+
+def _protocol() -> Any:
+    """Return uvicorn's fast protocol, with a bound on what stands before a body, which it lacks; else its plain one, which has one."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - an extra
+    except ImportError:
+        return "h11"
+
+    class Bounded(HttpToolsProtocol):
+        """Counts the bytes of a head."""
+
+        _head_bytes = 0
+        _is_in_body = False
+
+        def data_received(self, data: bytes) -> None:
+            if not self._is_in_body:
+                self._head_bytes += len(data)
+                if self._head_bytes > _MAX_HEAD_BYTES + len(data):
+                    self.transport.close()
+                    return
+            super().data_received(data)
+
+        def on_headers_complete(self) -> None:
+            self._is_in_body, self._head_bytes = True, 0
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._is_in_body = False
+            super().on_message_complete()
+
+    return Bounded
