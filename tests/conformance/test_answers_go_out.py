@@ -19,7 +19,7 @@ from headrace.wire.protocols import WIRES
 SERVED = [name for name, wire in WIRES.items() if wire.serves]
 EVERY = 1 if os.environ.get("HEADRACE_THOROUGH", "") not in {"", "0"} else 4
 LOADERS = (("cases", "load_cases"), ("corpus", "load_corpus"), ("captures", "load_captures"))
-STOPS = {"openai-chat": {"pause", "other"}, "anthropic-messages": {"other"}}
+STOPS = {"openai-chat": {"pause", "other"}, "openai-responses": {"pause", "other"}, "anthropic-messages": {"other"}}
 """Finish reasons that a wire has no word for."""
 STAY = {
     "truncated_tool_arguments", "invalid_tool_arguments", "arguments_not_object", "leaked_special_tokens", "possible_inline_tool_call",
