@@ -125,3 +125,29 @@ async def test_a_call_without_a_result_in_the_input_is_refused_with_its_place(gi
         await Agent(model, tools=[note]).run(given)
     assert caught.value.argument == place
     assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tools": note}, r"tools is one tool; give a list: tools=\[note\]"),
+        ({"tools": len}, r"tools is one tool; give a list: tools=\[len\]"),
+        ({"tools": "note"}, "tools is a str; give a list of functions"),
+        ({"tools": 5}, "tools is a int; give a list of functions"),
+        ({"context": 5}, "context is a int; give a ContextPolicy, or None"),
+        ({"reminders": {}}, "reminders is a dict; give a ReminderRules, or None"),
+        ({"sessions": {}}, "sessions is a dict without begin and commit"),
+        ({"claims": set()}, "claims is a set without take and give_back"),
+        ({"settings": 0.5}, "settings is a float; give Settings"),
+    ],
+)
+def test_what_an_agent_cannot_be_made_of_is_said_with_what_can(options, said):
+    with pytest.raises(UsageError, match=said):
+        Agent(ScriptedModel("x"), **options)
+
+
+async def test_what_cannot_see_events_is_refused_before_the_run_begins():
+    model = ScriptedModel("x")
+    with pytest.raises(UsageError, match="on_event is a list; give a function of one event"):
+        await Agent(model).run("go", on_event=[])
+    assert not model.requests

@@ -19,6 +19,8 @@ from headrace.agent.events import Event
 from headrace.agent.given import (
     Answering,
     check_count,
+    check_kind,
+    check_methods,
     checked_timeout,
     groups_of,
     instructions_of,
@@ -124,6 +126,11 @@ class Agent:
         self.model: ModelLike = model_of(model)
         here, self.sources = sorted_tools(tools)
         self._blocks: list[Sources] = []
+        store = MemorySessions() if sessions is None else sessions
+        check_kind("context", context, ContextPolicy, is_optional=True)
+        check_kind("reminders", reminders, ReminderRules, is_optional=True)
+        check_methods("sessions", store, ("begin", "commit"))
+        check_methods("claims", claims, ("take", "give_back"))
         policy = ContextPolicy() if context is None else context
         active = groups_of(groups, here, has_sources=bool(self.sources))
         offered = offered_tools(here, policy, has_groups=active is not None and not self.sources)
@@ -161,7 +168,7 @@ class Agent:
         self._start = Start(
             self._setup,
             tools=here,
-            sessions=MemorySessions() if sessions is None else sessions,
+            sessions=store,
             permissions=permissions_of(permissions),
         )
 

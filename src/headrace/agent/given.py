@@ -73,9 +73,30 @@ def sorted_tools(tools: object) -> tuple[Toolset, tuple[ToolSource, ...]]:
     """Return the tools that are here, and the sources of those that live elsewhere."""
     if isinstance(tools, Toolset):
         return tools, ()
-    given = list(cast("Iterable[Any]", tools))
+    if callable(tools) or isinstance(tools, Tool):
+        name = tools.name if isinstance(tools, Tool) else getattr(tools, "__name__", "tool")
+        raise UsageError(f"tools is one tool; give a list: tools=[{name}]", argument="tools")
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise UsageError(
+            f"tools is a {type(tools).__name__}; give a list of functions, tools, toolsets and sources of tools", argument="tools"
+        )
+    given: list[Any] = list(tools)
     sources = [one for one in given if callable(getattr(one, "open", None)) and hasattr(one, "toolset")]
     return Toolset(one for one in given if one not in sources), tuple(sources)
+
+
+def check_kind(name: str, value: object, kind: type[object], *, is_optional: bool = False) -> None:
+    """Refuse what is no value of a class."""
+    if not isinstance(value, kind) and not (value is None and is_optional):
+        also = ", or None" if is_optional else ""
+        raise UsageError(f"{name} is a {type(value).__name__}; give a {kind.__name__}{also}", argument=name)
+
+
+def check_methods(name: str, value: object, methods: tuple[str, ...]) -> None:
+    """Refuse what lacks a method that runs call."""
+    missing = [method for method in methods if not callable(getattr(value, method, None))]
+    if missing:
+        raise UsageError(f"{name} is a {type(value).__name__} without {' and '.join(missing)}", argument=name)
 
 
 def groups_of(groups: object, tools: Toolset, *, has_sources: bool) -> frozenset[str] | None:

@@ -52,6 +52,7 @@ class Start:
             UsageError: one does not fit; the error names it.
         """
         store, session_id = self._session(session)
+        _check_sink(sink)
         talk = Talk(
             input=self._input(given),
             history=history_of(history),
@@ -71,6 +72,7 @@ class Start:
             StateError: the run has ended, or an answer is foreign, stale or repeated.
             SchemaVersionError: a later version wrote the state.
         """
+        _check_sink(sink)
         resumed = Resumed(state, answers, self.tools.get)
         session_id = resumed.saved.session_id
         if session is not None and session.id != session_id:
@@ -107,6 +109,11 @@ class Start:
         if not message.parts:
             raise UsageError(_EMPTY, argument="input")
         return (message,)
+
+
+def _check_sink(sink: object) -> None:
+    if sink is not None and not callable(sink):
+        raise UsageError(f"on_event is a {type(sink).__name__}; give a function of one event", argument="on_event")
 
 
 async def run_through(engine: Engine) -> RunResult:

@@ -121,6 +121,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, me
             return _DEFAULTS
         if isinstance(value, Settings):
             return value
+        given: object = value
+        if not isinstance(given, Mapping):
+            raise UsageError(f"settings is a {type(given).__name__}; give Settings(…) or a mapping of its fields", argument="settings")
         unknown = sorted(set(value) - set(cls.__struct_fields__))
         if unknown:
             raise UsageError(f"settings has no field {unknown[0]!r}; a provider's own fields go into extra_body", argument=unknown[0])
