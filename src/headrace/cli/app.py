@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from headrace.cli import inspect as inspecting
 from headrace.cli import merge as merging
 from headrace.cli import record as recording
 from headrace.cli import replay as replaying
@@ -165,6 +166,41 @@ def replay(
         return replaying.replay_command(source, manner, host=host, port=port)
 
     _leave(serve)
+
+
+@app.command()
+def inspect(
+    *,
+    source: Annotated[str | None, typer.Argument(help="A body, a recording (file or folder), a URL, or - for standard input.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Which wire; without it the body tells.", metavar="P")] = None,
+    provider: Annotated[str | None, typer.Option(help="Whose stream it is, if known.", metavar="X")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("-o", "--option", help="What the decoder switches on, as for merge; may be repeated.", metavar="K=V")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The report as one line of JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file; - is standard output.", metavar="OUT")] = None,
+    text: Annotated[bool, typer.Option("--text", help="The report as text; so it is without --json and --html.")] = False,
+    compare: Annotated[str | None, typer.Option(help="Another capture to compare this one with.", metavar="OTHER")] = None,
+    body: Annotated[Path | None, typer.Option(help="For a URL: POST this file.", metavar="FILE")] = None,
+    request: Annotated[Path | None, typer.Option(help="For a URL: POST the body of a recorded request.", metavar="FILE")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", help="For a URL: a header to send; may be repeated.", metavar="NAME: VALUE")
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option("--api-key-env", help="For a URL: the variable that holds the key.", metavar="VAR")
+    ] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve a page that takes captures, until Ctrl-C.")] = False,
+    port: _Port = 0,
+    host: _Host = "127.0.0.1",
+) -> None:
+    """Show what one stream was: its events, when they came, what they were merged to, and what was odd about them.
+
+    Exit status: 0, 1 if a stream carried an error, 2 wrong use.
+    """
+    sending = inspecting.Sending(body=body, request=request, headers=tuple(header or ()), api_key_env=api_key_env)
+    reading = inspecting.Reading(protocol=protocol, provider=provider, options=tuple(option or ()), sending=sending)
+    form = inspecting.Form(is_json=json, html=html, is_text=text)
+    _leave(lambda: inspecting.serve_command(host, port) if serve else inspecting.inspect_command(source, compare, reading, form))
 
 
 @app.command()

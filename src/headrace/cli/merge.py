@@ -81,7 +81,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 
 
 def _maker(given: argparse.Namespace) -> Callable[[], StreamDecoder]:
-    options = dict(_option(text) for text in given.option)
+    options = dict(option_of(text) for text in given.option)
 
     def make() -> StreamDecoder:
         return StreamDecoder(
@@ -91,7 +91,12 @@ def _maker(given: argparse.Namespace) -> Callable[[], StreamDecoder]:
     return make
 
 
-def _option(text: str) -> tuple[str, bool | tuple[str, ...]]:
+def option_of(text: str) -> tuple[str, bool | tuple[str, ...]]:
+    """Read `--option name=value`.
+
+    Raises:
+        UsageError: it is not of that form.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"--option {text!r} is not of the form name=value", argument="option")

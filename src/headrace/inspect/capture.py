@@ -33,7 +33,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         source: where it came from, for the reader; without secrets.
         body: its bytes.
-        status: the HTTP status.
+        status: the HTTP status, if it is known.
         content_type: the header, if it is known.
         reads: for each read, where its bytes begin, and when it came, in milliseconds from the request; empty where that is not known.
         is_complete: whether the body came to its end.
@@ -42,7 +42,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     body: bytes
-    status: int = 200
+    status: int | None = None
     content_type: str | None = None
     reads: tuple[tuple[int, float], ...] = ()
     is_complete: bool = True
@@ -55,7 +55,7 @@ class _Packed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     headrace_capture: int
     body: bytes
     source: str = ""
-    response: RecordedResponse = RecordedResponse(status=200, is_complete=True)
+    response: RecordedResponse = RecordedResponse(is_complete=True)
 
 
 # ---------------------------------------------------------------------------------------------- one document
@@ -117,7 +117,7 @@ def _stem_of(path: Path) -> Path | None:
 def _recording(stem: Path) -> Capture:
     body, notes = _read(stem.with_suffix(".body"))
     facts_file = stem.with_suffix(".response.json")
-    facts = _facts(facts_file) if facts_file.exists() else RecordedResponse(status=200)
+    facts = _facts(facts_file) if facts_file.exists() else RecordedResponse(is_complete=True)
     request_file = stem.with_suffix(".request.json")
     source = str(stem)
     try:
@@ -161,14 +161,12 @@ def _facts(path: Path) -> RecordedResponse:
 
 def _with_facts(source: str, body: bytes, facts: RecordedResponse, notes: tuple[str, ...] = ()) -> Capture:
     how = (f"the answer broke off: {facts.error.message}",) if facts.error is not None else ()
-    if facts.status is None:
-        how = (*how, "no answer came")
-    elif facts.error is None and not facts.is_complete:
+    if facts.error is None and not facts.is_complete:
         how = ("whoever read it left before its end",)
     return Capture(
         source=source,
         body=body,
-        status=facts.status or 200,
+        status=facts.status,
         content_type=next((value for name, value in facts.headers if name.lower() == "content-type"), None),
         reads=facts.reads,
         is_complete=facts.is_complete and not notes,

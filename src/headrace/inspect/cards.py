@@ -30,8 +30,8 @@ def _rows_of(inspection: Inspection) -> dict[int, Row]:
     return {row.row: row for row in inspection.rows}
 
 
-def message_cards(inspection: Inspection) -> Markup:
-    """Return the message of every choice."""
+def message_cards(inspection: Inspection, *, prefix: str = "p") -> Markup:
+    """Return the message of every choice; `prefix` begins the ids of its cards, of which a page holds each once."""
     rows = _rows_of(inspection)
     choices = len(inspection.result.choices) > 1
     cards: list[Markup] = []
@@ -40,11 +40,11 @@ def message_cards(inspection: Inspection) -> Markup:
         if choices and part.choice != shown:
             cards.append(element("p", element("strong", f"choice {part.choice}")))
         shown = part.choice
-        cards.append(_card(part, inspection, rows))
+        cards.append(_card(part, inspection, rows, prefix))
     return join(*cards) if cards else element("p", "The message has no parts.", class_="soft")
 
 
-def _card(part: PartView, inspection: Inspection, rows: dict[int, Row]) -> Markup:
+def _card(part: PartView, inspection: Inspection, rows: dict[int, Row], prefix: str) -> Markup:
     call = part.call
     name = _NAMES.get(part.kind, part.kind)
     pills = [element("span", "runnable" if call.is_runnable else "not runnable", class_=f"pill {_mood(part)}")] if call is not None else []
@@ -70,7 +70,7 @@ def _card(part: PartView, inspection: Inspection, rows: dict[int, Row]) -> Marku
         _body(part, rows),
         foot,
         class_=f"card {part.kind if part.kind.isidentifier() else 'other'}",
-        id=_id(part.ref),
+        id=_id(part.ref, prefix),
         tabindex=-1,
     )
 
@@ -80,8 +80,8 @@ def part_link(ref: str) -> Markup:
     return element("a", f"part {ref}", href=f"#{_id(ref)}")
 
 
-def _id(ref: str) -> str:
-    return f"p{ref.replace('.', '-')}"
+def _id(ref: str, prefix: str = "p") -> str:
+    return f"{prefix}{ref.replace('.', '-')}"
 
 
 def _mood(part: PartView) -> str:

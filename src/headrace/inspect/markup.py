@@ -58,7 +58,16 @@ def join(*content: str | Markup) -> Markup:
     return Markup("".join(piece if isinstance(piece, Markup) else escape(piece) for piece in content))
 
 
-def page(*, title: str, body: Markup, style: str, script: str, policy: str = "", more_scripts: tuple[str, ...] = ()) -> str:
+def page(
+    *,
+    title: str,
+    body: Markup,
+    style: str,
+    script: str,
+    policy: str = "",
+    more_styles: tuple[str, ...] = (),
+    more_scripts: tuple[str, ...] = (),
+) -> str:
     """Return a whole page that fetches nothing.
 
     Args:
@@ -67,10 +76,12 @@ def page(*, title: str, body: Markup, style: str, script: str, policy: str = "",
         style: the text of its styles.
         script: the text of its script.
         policy: more directives of its policy.
+        more_styles: styles that documents inside of it may have.
         more_scripts: scripts that documents inside of it may run.
     """
     scripts = " ".join(_digest(text) for text in (script, *more_scripts))
-    own = f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {_digest(style)}; script-src {scripts}"
+    styles = " ".join(_digest(text) for text in (style, *more_styles))
+    own = f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {styles}; script-src {scripts}"
     return _PAGE.format(policy=escape(f"{own}; {policy}" if policy else own), title=escape(title), style=style, body=body, script=script)
 
 

@@ -53,9 +53,14 @@ def pieces_of(body: bytes, wire: Wire, limits: Limits) -> Iterator[Piece]:
         yield Piece(0, 0, len(body), None)
 
 
-def is_blank(data: bytes) -> bool:
-    """Whether bytes between events say nothing."""
-    return not data.removeprefix(_BYTE_ORDER_MARK).strip(BLANK)
+def blocks_between(body: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Give what stands between events, cut at blank lines; blocks that say nothing are left out."""
+    while start < end:
+        found = _BLANK_LINE.search(body, start, end)
+        stop = found.end() if found else end
+        if body[start:stop].removeprefix(_BYTE_ORDER_MARK).strip(BLANK):
+            yield start, stop
+        start = stop
 
 
 def _frames(body: bytes, framer: Framer) -> Iterator[tuple[Frame, bool]]:

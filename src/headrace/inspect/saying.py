@@ -13,6 +13,7 @@ from headrace.messages.deltas import (
     FinishDelta,
     MediaDelta,
     MessageStart,
+    MetadataDelta,
     PartDelta,
     ProviderToolFragment,
     ReasoningDelta,
@@ -59,6 +60,8 @@ def said(delta: Delta) -> str:  # noqa: C901, PLR0912 - a closed match is one ta
             return f"{delta.warning.code} {delta.warning.detail}".rstrip()
         case Ended():
             return f"{delta.error.kind}: {delta.error.message}" if delta.error else "whole" + (", as the wire said" * delta.is_terminated)
+        case MetadataDelta():
+            return dumps_text(delta.values)
         case Restarted():
             return "the message begins anew"
         case _:

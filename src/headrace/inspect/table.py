@@ -85,7 +85,7 @@ def _what(row: Row) -> Markup:
 
 
 def _short(text: str) -> str:
-    text = text.replace("\n", "␊")
+    text = text.replace("\n", " ↵ ")
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -103,7 +103,7 @@ def _merged(part: PartView, inspection: Inspection) -> str:
     if part.kind == "tool_call" and part.fragments_count > 1:
         words += ": " + " ".join(f"⟨{short(one.text, 40)}⟩" for one in part.fragments[:12])
         words += f" … {part.fragments_count - 12:,} more" if part.fragments_count > 12 else ""
-    return " · ".join([words.replace("\n", "␊"), *part.notes])
+    return " · ".join([words.replace("\n", " ↵ "), *part.notes])
 
 
 def _end(inspection: Inspection) -> Iterator[Word]:
@@ -155,4 +155,4 @@ def _what(row: Row) -> Iterator[Word]:
 
 def _line(text: str, limit: int = _LINE) -> str:
     """Return a text on one line of a bounded length."""
-    return short(text.replace("\n", "␊"), limit)
+    return short(text.replace("\n", " ↵ "), limit)

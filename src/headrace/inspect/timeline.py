@@ -16,7 +16,7 @@ from headrace.decoding import StreamDecoder, StreamResult
 from headrace.inspect.arrivals import Arrivals, longest, median_of, stalls_of
 from headrace.inspect.causes import Causes
 from headrace.inspect.excerpts import excerpt, short, shown
-from headrace.inspect.pieces import Piece, is_blank, pieces_of
+from headrace.inspect.pieces import Piece, blocks_between, pieces_of
 from headrace.inspect.places import Place, Places
 from headrace.inspect.plot import Plot, kind_of, most_telling
 from headrace.inspect.saying import content_of, said
@@ -37,7 +37,7 @@ def inspect_stream(
     protocol: str,
     provider: str | None = None,
     options: DecodeOptions | Mapping[str, Any] | None = None,
-    status: int = 200,
+    status: int | None = None,
     content_type: str | None = None,
     reads: Sequence[tuple[int, float]] = (),
     is_complete: bool = True,
@@ -52,7 +52,7 @@ def inspect_stream(
         protocol: as for `StreamDecoder`, as are `provider`, `options`, `status` and `content_type`.
         provider: whose stream it is, if known.
         options: what the decoder switches on.
-        status: the HTTP status; from 400 on the body is an error.
+        status: the HTTP status, if it is known; from 400 on the body is an error.
         content_type: the header, if known.
         reads: for each read, where its bytes begin in the body, and when it came, in milliseconds from the request.
         is_complete: False if the transport broke off.
@@ -69,9 +69,9 @@ def inspect_stream(
         >>> [(row.kind, row.bytes.offset, [said.type for said in row.deltas]) for row in seen.rows][0]
         ('event', 0, ['text', 'finish'])
     """
-    decoder = StreamDecoder(protocol=protocol, provider=provider, options=options, status=status, content_type=content_type)
+    decoder = StreamDecoder(protocol=protocol, provider=provider, options=options, status=status or 200, content_type=content_type)
     watch = _Watch(body, Arrivals(reads), decoder, bounds)
-    if status >= _FIRST_ERROR:
+    if status is not None and status >= _FIRST_ERROR:
         watch.piece(Piece(0, len(body), len(body), None), "body")
     else:
         for piece in pieces_of(body, WIRES[protocol], DEFAULT_LIMITS):
@@ -121,12 +121,14 @@ class _Watch:
             if is_read and not had_error and decoder.error is not None:
                 failed = "error" if decoder.error.kind == "provider_error" else "broken"
             self._row(piece.offset, piece.own_end, failed or _kind(piece, is_read=is_read), chunks, piece)
-        rest = self._body[piece.own_end : piece.end]
-        if piece.frame is None and kind == "body":
+        elif kind == "body":
             self._row(piece.offset, piece.end, kind, chunks, piece)
-        elif rest and not is_blank(rest):
-            is_comment = rest.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b":")
-            self._row(piece.own_end, piece.end, "comment" if is_comment else "rest", [] if piece.frame is not None else chunks, None)
+            return
+        left = chunks if piece.frame is None else []
+        for start, stop in blocks_between(self._body, piece.own_end, piece.end):
+            is_comment = self._body[start:stop].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b":")
+            self._row(start, stop, "comment" if is_comment else "rest", left, None)
+            left = []
 
     def close(self, *, is_complete: bool) -> None:
         """End the stream: what an unfinished event adds belongs to its row, what the end adds to a row of its own."""
@@ -186,7 +188,7 @@ class _Watch:
 
     # ------------------------------------------------------------------------------------------ the end
 
-    def inspection(self, *, protocol: str, source: str, notes: tuple[str, ...], status: int) -> Inspection:
+    def inspection(self, *, protocol: str, source: str, notes: tuple[str, ...], status: int | None) -> Inspection:
         """Return what was seen."""
         result = self._decoder.result
         parts = self._places.end(result)

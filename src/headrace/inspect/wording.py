@@ -13,7 +13,7 @@ def seconds(time_ms: float | None) -> str:
     if time_ms is None:
         return "unknown"
     if abs(time_ms) < 100:
-        return f"{time_ms:.3g} ms"
+        return f"{time_ms:.2g} ms" if abs(time_ms) < 1 else f"{time_ms:.3g} ms"
     return f"{time_ms / 1000:,.2f} s"
 
 
