@@ -135,7 +135,7 @@ class Calls:
 
     def _note_start(self, place: int) -> None:
         if place in self._resumptions:
-            self._scope.ledger.tool_goes_on(place)
+            self._scope.ledger.calls.go_on(place)
         elif place not in self._answers:  # of those nothing runs here
             self._scope.ledger.tool_started(place)
 
@@ -190,7 +190,7 @@ class Calls:
             call_key,
             self._scope.permissions,
             run_id=ledger.run_id,
-            replies=ledger.replies_to((call_key,)),
+            replies=ledger.calls.replies_to((call_key,)),
             started_after=ledger.calls.started.get(place),
             hook=self._said.get(place),
         )
@@ -202,7 +202,8 @@ class Calls:
 
     def _takes_up(self, place: int, waiting: Waiting) -> bool:
         """Take up a tool that suspended the run, if one of its questions was answered."""
-        replies = self._scope.ledger.taken_replies(place, [question.call_key for question in waiting.pendings])
+        ledger = self._scope.ledger
+        replies = ledger.calls.take_replies(place, ledger.call_key(place), [question.call_key for question in waiting.pendings])
         if replies:
             self._resumptions[place] = Resumption(waiting.state, replies)
             if waiting.arguments is not None:

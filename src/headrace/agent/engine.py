@@ -259,7 +259,7 @@ class Engine:
     async def _run_tools(self, calls: tuple[PlannedCall, ...]) -> None:
         said: dict[int, HookSaid] | Stop = {}
         if self._hooked.table.before_tool_call:
-            free = [one for one in calls if one.refusal is None and not self._ledger.is_under_way(one.place)]
+            free = [one for one in calls if one.refusal is None and not self._ledger.calls.is_under_way(one.place)]
             said = await self._hooked.calls(free)
         if isinstance(said, Stop):
             await self._stop(said)

@@ -8,7 +8,7 @@ What is open in the present round (results that are there, calls that started or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from headrace.agent.events import Event
 from headrace.agent.failure import is_retryable, kind_of
 from headrace.agent.fold import results_message
 from headrace.agent.loop import Loop, interrupted_result
+from headrace.agent.open_calls import OpenCalls
 from headrace.agent.results import error_result
 from headrace.agent.run_state import Open, Waiting
 from headrace.agent.spending import Spending
@@ -33,30 +34,6 @@ from headrace.messages.usage import Usage
 from headrace.models.script import chunks_of
 
 _TYPED: Final = ("structured_output", "max_rounds", "limit")
-
-
-class OpenCalls:
-    """What is known of the calls of the last answer that have no result in the history yet; by the place of the call.
-
-    Attributes:
-        results: those that are there.
-        started: what was started, and how many answers there were to the call by then.
-        waiting: what waits for somebody.
-        asked: what calls that go on had asked when they were suspended.
-        replies: what was answered, in order.
-        results_at: when the last result came.
-    """
-
-    __slots__ = ("asked", "replies", "results", "results_at", "started", "waiting")
-
-    def __init__(self) -> None:
-        """Know nothing."""
-        self.results: dict[int, ToolResultPart] = {}
-        self.started: dict[int, int] = {}
-        self.waiting: dict[int, Waiting] = {}
-        self.asked: dict[int, tuple[Pending, ...]] = {}
-        self.replies: list[Reply] = []
-        self.results_at: datetime | None = None
 
 
 class Ledger:
@@ -136,10 +113,7 @@ class Ledger:
         self.loop.used.add_beside(open_.beside_tokens, open_.beside_cost_usd)
         self.spending = Spending(self.loop.used, open_.own_usage, open_.sub_usage)
         self._call_keys = open_.call_keys
-        calls = self.calls
-        calls.results, calls.started, calls.waiting = dict(open_.results), dict(open_.started), dict(open_.waiting)
-        calls.replies = list(open_.replies)
-        calls.results_at = open_.results_at
+        self.calls.restore(open_)
         if open_.answering is not None:
             self._asks_again = True
             self._scribe.add(events.AttemptDiscarded, open_.answering, 1, "the run broke off and goes on in another place")
@@ -282,15 +256,8 @@ class Ledger:
 
     def tool_started(self, place: int) -> None:
         """A call is about to run."""
-        self.calls.started[place] = len(self.replies_to((self.call_key(place),)))
-        self.calls.waiting.pop(place, None)
+        self.calls.start(place, self.call_key(place))
         self._scribe.add(events.ToolStarted, self.call_key(place))
-
-    def tool_goes_on(self, place: int) -> None:
-        """A call that had suspended the run goes on; it started before."""
-        waiting = self.calls.waiting.pop(place, None)
-        if waiting is not None:
-            self.calls.asked[place] = waiting.pendings
 
     def tool_output(self, place: int, part: Part) -> None:
         """A call gave out a piece."""
@@ -307,51 +274,23 @@ class Ledger:
 
     def tool_ended(self, place: int, result: ToolResultPart) -> None:
         """A call has its result."""
-        self.calls.results[place] = result
-        self.calls.results_at = self._scribe.at
-        self.calls.waiting.pop(place, None)
+        self.calls.end(place, result, self._scribe.at)
         self._scribe.add(events.ToolEnded, self.call_key(place), result)
 
     def wait_for(self, place: int, waiting: Waiting) -> None:
         """A call waits for somebody."""
-        before = self.calls.waiting.get(place)
-        known = self.calls.asked.pop(place, ()) if before is None else before.pendings
-        self.calls.waiting[place] = waiting
-        for pending in waiting.pendings:
-            if pending not in known:
-                kind = events.ExternalRequired if pending.kind == "external" else events.ApprovalRequired
-                self._scribe.add(kind, pending)
+        for pending in self.calls.wait(place, waiting):
+            self._scribe.add(events.ExternalRequired if pending.kind == "external" else events.ApprovalRequired, pending)
 
     def take_reply(self, reply: Reply) -> None:
         """Somebody answered."""
         self.calls.replies.append(reply)
         self._scribe.add(events.ApprovalGiven, reply)
 
-    def replies_to(self, call_keys: Iterable[str]) -> tuple[Reply, ...]:
-        """Return what was answered about these calls, in order."""
-        keys = set(call_keys)
-        return tuple(reply for reply in self.calls.replies if reply.call_key in keys)
-
-    def taken_replies(self, place: int, call_keys: Iterable[str]) -> tuple[Reply, ...]:
-        """Return what was answered to the questions of a suspended call and forget it: it is handed on.
-
-        What was answered before the call started let it start, and stays.
-        """
-        before = self.replies_to((self.call_key(place),))[: self.calls.started.get(place, 0)]
-        taken = [reply for reply in self.replies_to(call_keys) if not any(reply is one for one in before)]
-        self.calls.replies = [reply for reply in self.calls.replies if not any(reply is one for one in taken)]
-        return tuple(taken)
-
-    def is_under_way(self, place: int) -> bool:
-        """Whether a call has its result, or has run and suspended the run."""
-        waiting = self.calls.waiting.get(place)
-        return place in self.calls.results or (waiting is not None and waiting.is_suspended)
-
     @property
     def pending(self) -> tuple[Pending, ...]:
         """What waits for somebody and was not answered yet, in the order of the calls."""
-        waiting = self.calls.waiting
-        return tuple(question for place in sorted(waiting) for question in waiting[place].pendings)
+        return self.calls.pending
 
     def close_calls(self, why: str = "", *, is_late: bool = False) -> None:
         """Keep the results of the round, in the order of the calls.
