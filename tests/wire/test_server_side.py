@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from headrace.errors import UnsupportedError
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from headrace.messages.parts import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -33,7 +35,7 @@ def incoming(**fields):
         UserMessage.assemble([TextPart("one"), TextPart("two", provider_data=APART), MediaPart(kind="image", url="u", provider_data=MARK)]),
         AssistantMessage.assemble(
             [
-                ReasoningPart("Hm.", provider_data={"id": "r"}),
+                ReasoningPart("Hm.", provider_data={"ref": "r", "id": "rs_1"}),
                 TextPart("I look.", provider_data={"novel": 1}),
                 ToolCallPart(id="a", name="f", provider_data={**MARK, "sig": "s"}),
             ]
@@ -58,7 +60,7 @@ def test_any_other_server_gets_no_member_of_the_clients_protocol_but_what_a_serv
     system, user, answer, tool = request.messages
     assert system.parts == (TextPart("Be brief."),)
     assert user.parts == (TextPart("one"), TextPart("\ntwo"), MediaPart(kind="image", url="u"))
-    assert [part.provider_data for part in answer.parts] == [{"id": "r"}, {}, {"sig": "s"}]
+    assert [part.provider_data for part in answer.parts] == [{"ref": "r"}, {}, {"sig": "s"}]
     assert tool.parts == (ToolResultPart(call_id="a", parts=[TextPart("x")]),)
     assert request.tools == (ToolSpec(name="f"),)
     assert request.settings == Settings(reasoning_effort="low")
@@ -69,10 +71,27 @@ def test_any_other_server_gets_no_member_of_the_clients_protocol_but_what_a_serv
     ]  # fmt: skip
 
 
+def test_what_other_servers_need_not_be_told_goes_to_its_own_alone_and_what_they_lack_is_an_error():
+    incoming = Incoming(protocol="here", request=Request(model="m", messages=(UserMessage("hi"),)), own={"store": False})
+    assert incoming.request_for("here")[0].settings.extra_body == {"store": False}
+    request, left = incoming.request_for("openai-chat")
+    assert (request.settings.extra_body, left) == ({}, ())
+    needy = msgspec.structs.replace(incoming, needed=("tools[1]: web_search",))
+    assert needy.request_for("here")[1] == ()
+    with pytest.raises(UnsupportedError, match="web_search") as caught:
+        needy.request_for("openai-chat")
+    assert caught.value.argument == "tools[1]"
+
+
+BODY = b"""{"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "input": "hi",
+"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}"""
+"""A request of any protocol that is served."""
+
+
 @pytest.mark.parametrize("name", [name for name, wire in WIRES.items() if wire.serves])
 def test_a_protocol_that_is_served_has_all_that_it_takes(name):
     wire = WIRES[name]
-    request = wire.read_request()(b'{"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}]}')
+    request = wire.read_request()(BODY, model="m")
     assert (request.protocol, request.request.messages[0].text) == (name, "hi")
     out = wire.new_stream_out()(Head(id="1", model="m"), AnswerOptions())
     assert (out.media_type, out.is_over, out.repairs) == ("text/event-stream", False, ())

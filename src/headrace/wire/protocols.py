@@ -137,7 +137,14 @@ WIRES: Final = {
     wire.name: wire
     for wire in (
         Wire(name="openai-chat", folder="openai_chat", decoder="ChatDecoder", encodes=True, serves=True),
-        Wire(name="openai-responses", folder="openai_responses", decoder="ResponsesDecoder", encodes=True, has_named_events=True),
+        Wire(
+            name="openai-responses",
+            folder="openai_responses",
+            decoder="ResponsesDecoder",
+            encodes=True,
+            serves=True,
+            has_named_events=True,
+        ),
         Wire(
             name="anthropic-messages",
             folder="anthropic_messages",

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from headrace._json import EMPTY, freeze
+from headrace.errors import UnsupportedError
 from headrace.messages.chunk import MessageChunk
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage, Message
@@ -42,6 +43,8 @@ APART: Final = freeze({"type": "text"})
 
 _MARKS: Final = frozenset({"cache_control"})
 """Members that clients put on what a model said; all others there are a server's."""
+_OF_ITEMS: Final = frozenset({"id", "status", "phase", "field", "summaries"})
+"""What an item is called and how it is put together where items have names: it says nothing to other servers, so leaving it out is not said."""
 
 H = TypeVar("H", bound="ToolSpec | TextPart | MediaPart | JsonPart | ToolCallPart | ReasoningPart")
 
@@ -51,9 +54,13 @@ class AnswerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         includes_usage: the stream ends with a report of usage, on a wire that gives one only if asked.
+        echoed: members of the request that an answer repeats, on a wire whose answers do.
+        is_array: the stream is one JSON array instead of events, on a wire that has both.
     """
 
     includes_usage: bool = True
+    echoed: dict[str, Any] = EMPTY
+    is_array: bool = False
 
 
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +71,9 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
         request: what is asked, in neutral words; its messages have no ids and no times.
         options: how the answer is to be written.
         extra: members of the body that have no neutral word, for a server of the same protocol alone.
+        own: members that say in the protocol's own words what the neutral ones say too, or what no other server needs to be told; they go to
+            a server of the same protocol alone, and nothing is lost elsewhere.
+        needed: what only a server of this protocol has, each as a path and a name, such as `tools[1]: web_search`.
         repeated: settings that say once more, in neutral words, what `extra` says in the protocol's own; only other servers need them.
     """
 
@@ -71,6 +81,8 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     request: Request
     options: AnswerOptions = AnswerOptions()
     extra: dict[str, Any] = EMPTY
+    own: dict[str, Any] = EMPTY
+    needed: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
 
     def request_for(self, protocol: str) -> tuple[Request, tuple[Warning, ...]]:
@@ -81,13 +93,21 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             protocol: what the server speaks.
+
+        Raises:
+            UnsupportedError: the server lacks what the request cannot do without.
         """
         request = self.request
         left = [f"messages[{n}].{name}" for n, message in enumerate(request.messages) for name in message.metadata]
         if protocol == self.protocol:
             plain: dict[str, Any] = dict.fromkeys(self.repeated)
-            settings = msgspec.structs.replace(request.settings, extra_body={**request.settings.extra_body, **self.extra}, **plain)
+            settings = msgspec.structs.replace(
+                request.settings, extra_body={**request.settings.extra_body, **self.own, **self.extra}, **plain
+            )
             return msgspec.structs.replace(request, settings=settings), _warnings(left)
+        if self.needed:
+            place = self.needed[0].partition(":")[0]
+            raise UnsupportedError(f"{self.needed[0]} is there on a server of {self.protocol} alone; leave it out here", argument=place)
         left += [f"{name}, which only {self.protocol} has" for name in self.extra]
         tools = [_without_data(tool, f"tools[{n}]", left) for n, tool in enumerate(request.tools)]
         messages = [_without_marks(message, f"messages[{n}]", left) for n, message in enumerate(request.messages)]
@@ -97,7 +117,7 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
 class ReadRequest(Protocol):
     """A reader of requests: the inverse of the protocol's request encoder."""
 
-    def _call__(self, body: bytes, *, model: str | None = None, is_streamed: bool | None = None, provider: str | None = None) -> Incoming:
+    def __call__(self, body: bytes, *, model: str | None = None, is_streamed: bool | None = None, provider: str | None = None) -> Incoming:
         """Read a request.
 
         Args:
@@ -168,7 +188,7 @@ class StreamOut(Protocol):
 class Refuse(Protocol):
     """Writes a refusal: what a client gets instead of an answer."""
 
-    def _call__(self, status: int, kind: RefusalKind, message: str, *, argument: str | None = None) -> tuple[int, bytes]:
+    def __call__(self, status: int, kind: RefusalKind, message: str, *, argument: str | None = None) -> tuple[int, bytes]:
         """Return the HTTP status and the body.
 
         Args:
@@ -183,10 +203,10 @@ class Refuse(Protocol):
 def _without_data(holder: H, place: str, left: list[str], *, marks_alone: bool = False) -> H:
     """Return a part or a tool without the data of its protocol, and say what was left out."""
     data = holder.provider_data
-    kept = {name: value for name, value in data.items() if marks_alone and name not in _MARKS}
+    kept = {name: value for name, value in data.items() if marks_alone and name not in _MARKS and name not in _OF_ITEMS}
     if len(kept) == len(data):
         return holder
-    left += [f"{place}.{name}" for name in data if name not in kept]
+    left += [f"{place}.{name}" for name in data if name not in kept and name not in _OF_ITEMS]
     return msgspec.structs.replace(holder, provider_data=kept)
 
 

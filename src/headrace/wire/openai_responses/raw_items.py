@@ -22,6 +22,11 @@ class _ResponseEvent(msgspec.Struct):
     response: _Response
 
 
+class _Request(msgspec.Struct):
+    input: list[msgspec.Raw] = []
+
+
+_request: Final = msgspec.json.Decoder(_Request).decode
 _item: Final = msgspec.json.Decoder(_ItemEvent).decode
 _event: Final = msgspec.json.Decoder(_ResponseEvent).decode
 _answer: Final = msgspec.json.Decoder(_Response).decode
@@ -47,3 +52,11 @@ def raw_output(data: bytes, count: int) -> list[bytes]:
         if len(output) == count:
             return [bytes(raw) for raw in output]
     return []
+
+
+def raw_input(body: bytes) -> list[bytes]:
+    """Return the bytes of each item of a request's `input`; none if they cannot be told apart."""
+    try:
+        return [bytes(raw) for raw in _request(body).input]
+    except _REFUSED:
+        return []

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from headrace._json import JSON
-from headrace.messages.parts import MediaPart, OpaquePart, Part
+from headrace.messages.parts import MediaPart, OpaquePart, Part, TextPart
 from headrace.wire.encoding_cache import Note
 from headrace.wire.openai_chat.request_content import Content, Left, media_item
 from headrace.wire.profile import Profile
+from headrace.wire.server_side import APART
 
 _IN_CONTENT: Final = "input_"
 
@@ -28,7 +29,7 @@ def user_content(parts: Sequence[Part], profile: Profile, notes: list[Note]) -> 
     """
     content, items = Content(), list[JSON]()
     for n, part in enumerate(parts):
-        if content.add_part(part):
+        if add_text(content, part):
             continue
         if isinstance(part, OpaquePart):
             if str(part.raw["type"]).startswith(_IN_CONTENT):
@@ -42,6 +43,14 @@ def user_content(parts: Sequence[Part], profile: Profile, notes: list[Note]) -> 
         else:
             content.add_item(item)
     return input_value(content), items
+
+
+def add_text(content: Content, part: Part) -> bool:
+    """Add a part that is text on this wire; return whether it is. A text that was given apart from the one before it stays apart."""
+    if isinstance(part, TextPart) and part.provider_data == APART:
+        content.add_item({"type": "text", "text": part.text})
+        return True
+    return content.add_part(part)
 
 
 def input_value(content: Content) -> JSON:

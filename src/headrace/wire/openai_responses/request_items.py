@@ -36,6 +36,8 @@ from headrace.wire.openai_responses.request_content import user_content
 from headrace.wire.profile import Profile
 
 _FIELD: Final = "field"
+SUMMARIES: Final = "summaries"
+"""Among the data of thinking without an id: its summaries one by one, where there are several."""
 
 
 def encode_message(message: Message, profile: Profile, calls: Sequence[PairedCall] = (), *, is_stored: bool = True) -> Fragment:
@@ -156,12 +158,13 @@ class _Assistant:
         last = self.items[-1] if self.items else None
         is_more = isinstance(last, dict) and last.get("type") == "reasoning" and identifier == last.get("id") and not part.encrypted
         if not isinstance(last, dict) or not is_more or identifier is None:
-            own = {key: value for key, value in data.items() if key not in (_FIELD, "type", "summary", "content")}
-            last = cast("dict[str, Any]", {"type": "reasoning", **own, "summary": []})
+            own = {key: value for key, value in data.items() if key not in (_FIELD, SUMMARIES, "type", "summary", "content")}
+            summaries = [{"type": "summary_text", "text": one} for one in data.get(SUMMARIES, ())]
+            last = cast("dict[str, Any]", {"type": "reasoning", **own, "summary": summaries})
             if part.encrypted:
                 last["encrypted_content"] = part.encrypted
             self.items.append(last)
-        if part.text:
+        if part.text and SUMMARIES not in data:
             last.setdefault("content" if is_raw else "summary", []).append(text)
 
     # ------------------------------------------------------------------------------------------ calls

@@ -17,7 +17,7 @@ from headrace.messages.parts import JsonPart, MediaPart, Part, RefusalPart, Text
 from headrace.wire.encoding_cache import Fragment, Note
 from headrace.wire.openai_chat.request_content import Content, Left
 from headrace.wire.openai_chat.request_results import ENDINGS
-from headrace.wire.openai_responses.request_content import input_value, media_content
+from headrace.wire.openai_responses.request_content import add_text, input_value, media_content
 from headrace.wire.profile import Profile
 
 _FAILED: Final = 1
@@ -64,7 +64,7 @@ def _output(result: ToolResultPart, call: ToolCallPart, profile: Profile, notes:
     if result.state != "success":
         content.add_text(before if result.parts else alone)
     for n, part in enumerate(result.parts):
-        if content.add_part(part):
+        if add_text(content, part):
             continue
         item = media_content(part, profile) if isinstance(part, MediaPart) else Left(f"a {type(part).__name__}")
         if not isinstance(item, Left):

@@ -13,7 +13,7 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from headrace._json import EMPTY, JSON, dumps
 from headrace.messages.chunk import MessageChunk
