@@ -117,7 +117,10 @@ def _stem_of(path: Path) -> Path | None:
 def _recording(stem: Path) -> Capture:
     body, notes = _read(stem.with_suffix(".body"))
     facts_file = stem.with_suffix(".response.json")
-    facts = _facts(facts_file) if facts_file.exists() else RecordedResponse(is_complete=True)
+    if facts_file.exists():
+        facts = _facts(facts_file)
+    else:  # the recording process died in the middle
+        facts, notes = RecordedResponse(is_complete=True), (*notes, "the recording was never finished")
     request_file = stem.with_suffix(".request.json")
     source = str(stem)
     try:
