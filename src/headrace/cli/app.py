@@ -17,6 +17,8 @@ from headrace.cli import record as recording
 from headrace.cli import replay as replaying
 from headrace.cli.answers import Answers
 from headrace.cli.chat import chat_command
+from headrace.cli.doctor import FOLDER as DOCTOR_FOLDER
+from headrace.cli.doctor import Wanted, doctor_command
 from headrace.cli.exits import guarded
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
 from headrace.cli.options import with_choices
@@ -25,6 +27,7 @@ from headrace.cli.run import run_command
 from headrace.cli.setup import Choices
 from headrace.cli.version import version
 from headrace.errors import UsageError
+from headrace.inspect.doctor.ask import Bounds
 from headrace.io.replay_server import Manner
 from headrace.models.local_weights import WEIGHTS
 
@@ -201,6 +204,41 @@ def inspect(
     reading = inspecting.Reading(protocol=protocol, provider=provider, options=tuple(option or ()), sending=sending)
     form = inspecting.Form(is_json=json, html=html, is_text=text)
     _leave(lambda: inspecting.serve_command(host, port) if serve else inspecting.inspect_command(source, compare, reading, form))
+
+
+@app.command()
+def doctor(
+    *,
+    base_url: Annotated[str, typer.Option("--base-url", help="Where the API begins, version included.", metavar="URL")],
+    model: Annotated[str, typer.Option("-m", "--model", help="The model's name there.", metavar="M")],
+    protocol: Annotated[str, typer.Option(help="The protocol to speak.", metavar="P")] = "openai-chat",
+    api_key_env: Annotated[str | None, typer.Option("--api-key-env", help="The variable that holds the key.", metavar="VAR")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only this probe; may be repeated.", metavar="PROBE")] = None,
+    out: Annotated[Path, typer.Option(help="Where the recordings go; earlier ones stay.", metavar="FOLDER")] = Path(DOCTOR_FOLDER),
+    json: Annotated[bool, typer.Option("--json", help="The report as one line of JSON.")] = False,
+    profile: Annotated[Path | None, typer.Option(help="Write the switches that help, as a headrace.toml.", metavar="FILE")] = None,
+    max_requests: Annotated[int, typer.Option(help="The most requests to send.", min=1)] = 120,
+    max_tokens: Annotated[int, typer.Option(help="The most tokens that the answers may have in all.", min=1)] = 20_000,
+    side_by_side: Annotated[int, typer.Option(help="How many questions to ask at the same time.", min=1, max=32)] = 2,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the first bytes of an answer.", min=0.1)] = 60.0,
+) -> None:
+    """Ask an endpoint small questions; say what it does right, wrong, or does not support.
+
+    Exit status: 0 nothing is wrong, 1 something is, or nobody answers there, 2 wrong use, 130 interrupted (what was found is shown).
+    """
+    wanted = Wanted(
+        base_url=base_url,
+        model=model,
+        protocol=protocol,
+        key_variable=api_key_env,
+        only=tuple(only or ()),
+        folder=out,
+        profile=profile,
+        is_json=json,
+        bounds=Bounds(max_requests=max_requests, max_tokens=max_tokens, side_by_side=side_by_side),
+        timeout_s=timeout,
+    )
+    _leave(lambda: doctor_command(wanted))
 
 
 @app.command()
