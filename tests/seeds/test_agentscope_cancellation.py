@@ -255,7 +255,7 @@ async def test_java_2439_groups_of_tools_that_one_run_switches_are_not_switched_
     assert offered == [["switch_tools"], ["look", "switch_tools"], ["switch_tools"]]
 
 
-async def test_java_1634_reasoning_ends_before_the_text_that_follows_it():
+async def test_java_1634_reasoning_has_come_whole_before_the_text_that_follows_it():
     """Java #1634: the end of the thinking block came after that of the text; py #1885: text came before the thinking."""
     answer = AssistantMessage([ReasoningPart("hm, so"), TextPart("it is so")])
     _, made = await run(Agent(ScriptedModel(Scripted(answer, slice_chars=3))))
