@@ -226,6 +226,8 @@ def _finite(text: str) -> float:
 
 def _check_depth(data: bytes | str, max_depth: int) -> None:
     """Refuse valid JSON that is nested too deep, at the speed of C: without strings and pairs of brackets, what is left is deep."""
+    if len(data) <= max_depth:
+        return
     text = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     if text.count(b"[") + text.count(b"{") <= max_depth:
         return

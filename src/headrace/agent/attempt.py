@@ -19,7 +19,6 @@ from headrace.errors import ToolError, UsageError
 from headrace.messages.parts import Part, ResultState, ToolCallPart, ToolResultPart
 from headrace.tools.notes import ForwardNote, Note, ProgressNote
 from headrace.tools.output import Output
-from headrace.tools.signature import is_async
 from headrace.tools.suspend import Suspend
 from headrace.tools.tool import Tool
 
@@ -157,7 +156,7 @@ class Attempt:
     async def _go(self, keywords: dict[str, Any]) -> None:
         function = self._tool.function
         assert function is not None
-        left: Any = function(**keywords) if is_async(function) else await self._in_thread(lambda: function(**keywords))
+        left: Any = function(**keywords) if self._tool.is_async else await self._in_thread(lambda: function(**keywords))
         while inspect.isawaitable(left):
             left = await left
         if inspect.isasyncgen(left):

@@ -17,7 +17,7 @@ from headrace.agent.events import Event
 from headrace.messages.accumulator import Accumulator
 from headrace.messages.assembly import ordered
 from headrace.messages.deltas import CitationDelta, Delta, PartDelta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallFragment
-from headrace.messages.growing import Choice, Growing
+from headrace.messages.growing import Growing
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 
@@ -62,7 +62,19 @@ class Blocks:
         call_keys: the keys of the message's calls, in its order; known once it has ended.
     """
 
-    __slots__ = ("_accumulator", "_calls", "_free", "_reasoning", "_refusals", "_scribe", "_texts", "_waiting", "call_keys", "message_id")
+    __slots__ = (
+        "_accumulator",
+        "_calls",
+        "_choice",
+        "_free",
+        "_reasoning",
+        "_refusals",
+        "_scribe",
+        "_texts",
+        "_waiting",
+        "call_keys",
+        "message_id",
+    )
 
     def __init__(self, message_id: str, scribe: Scribe) -> None:
         """Start without blocks; events go to the scribe."""
@@ -70,6 +82,7 @@ class Blocks:
         self.call_keys: tuple[str, ...] = ()
         self._scribe = scribe
         self._accumulator = Accumulator(is_from_wire=True)
+        self._choice = self._accumulator.choice(0)
         self._texts: set[int] = set()
         self._refusals: set[int] = set()
         self._reasoning: set[int] = set()
@@ -106,10 +119,6 @@ class Blocks:
     def is_made_of(self, message: AssistantMessage) -> bool:
         """Return whether a message has as many parts as came here."""
         return len(message.parts) == len(self._choice.parts)
-
-    @property
-    def _choice(self) -> Choice:
-        return self._accumulator.choice(0)
 
     def end(self, message: AssistantMessage) -> None:
         """The answer has ended as this message, made from the same deltas: end every block, in the order of the message."""

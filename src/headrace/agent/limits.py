@@ -164,7 +164,7 @@ class Meter:
             return "tokens"
         if limits.cost_usd is not None and self.cost_usd >= limits.cost_usd:
             return "cost"
-        return "time" if self.is_late else None
+        return "time" if limits.time_s is not None and self.elapsed_s >= limits.time_s else None
 
     @property
     def is_late(self) -> bool:

@@ -10,7 +10,6 @@ A message that the agent did not return and that asked for nothing (a pause, an 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, assert_never
 
@@ -62,7 +61,7 @@ class Loop:
         self._last: AssistantMessage | None = None
         self._verdict: _Verdict = "answer"
         self._spent: Budget | None = None
-        self._open: Counter[str] = Counter()
+        self._open: dict[str, int] = {}  # by id, how many calls have no result yet
         self._beyond: tuple[str, ...] = ()
         self._is_denied = False
         self._outcome: Outcome | None = None
@@ -124,7 +123,7 @@ class Loop:
     @property
     def has_open_calls(self) -> bool:
         """Whether calls of the last answer have no result yet."""
-        return self._open.total() > 0
+        return bool(self._open)
 
     @property
     def is_answered(self) -> bool:
@@ -282,13 +281,18 @@ class Loop:
         self.used.add_answer(message)
         self._is_denied = False
         calls = message.tool_calls
-        self._open = Counter(call.id for call in calls)
+        self._open = {}
+        for call in calls:
+            self._open[call.id] = self._open.get(call.id, 0) + 1
         self._pauses = self._pauses + 1 if self._verdict == "pause" else 0
         if self._verdict == "tools":
             self._beyond = self.used.add_round(calls)
 
     def _results(self, message: ToolMessage) -> None:
-        self._open -= Counter(result.call_id for result in message.results)
+        for result in message.results:
+            left = self._open.pop(result.call_id, 0) - 1
+            if left > 0:
+                self._open[result.call_id] = left
         # What rules and hooks denied no person has denied.
         self._is_denied = all(r.state == "denied" and r.metadata.get("denied_by", "person") == "person" for r in message.results)
 
@@ -296,14 +300,13 @@ class Loop:
 
     def _plan(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
         # Among calls of one id the first are answered first, as encoders pair them.
-        answered = Counter(call.id for call in message.tool_calls) - self._open
-        planned: list[PlannedCall] = []
-        for place, call in enumerate(message.tool_calls):
-            if answered[call.id] > 0:
-                answered[call.id] -= 1
-            else:
-                planned.append(PlannedCall(place, call, self._refusal(place, call)))
-        return tuple(planned)
+        calls, open_ = message.tool_calls, dict(self._open)
+        places: list[int] = []
+        for place in range(len(calls) - 1, -1, -1):
+            if left := open_.get(calls[place].id, 0):
+                open_[calls[place].id] = left - 1
+                places.append(place)
+        return tuple([PlannedCall(place, calls[place], self._refusal(place, calls[place])) for place in reversed(places)])
 
     def _refusal(self, place: int, call: ToolCallPart) -> ToolResultPart | None:
         if self._rules.wanted is not None and call.name in self._rules.wanted.spec.tool_names:

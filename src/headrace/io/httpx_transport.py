@@ -17,7 +17,6 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Self, cast
@@ -30,7 +29,7 @@ import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
 from headrace.io.redact import cut, redact, redact_url, secrets_of
-from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts
+from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
 from headrace.io.watchdog import Watchdog, timeout_error
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
@@ -103,33 +102,27 @@ class HttpTransport:
         for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
             await pool.aclose()
 
-    @asynccontextmanager
-    async def stream(self, request: HTTPRequest, *, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> AsyncGenerator[Response]:
+    def stream(self, request: HTTPRequest, *, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> _Exchange:
         """Send a request; see `Transport.stream`."""
+        return _Exchange(self, request, timeouts)
+
+    async def _send(self, request: HTTPRequest, watchdog: Watchdog, what: str, timeouts: Timeouts) -> HttpResponse:
+        """Send a request and wait for the status of its answer; `what` names it in errors."""
         if self._is_closed:
             raise StateError("this transport is closed")
         outgoing = self._outgoing(request, timeouts)
         pool = self._pool_for(_checked_url(request.url))
-        what = _name_of(request.method, request.url)
-        watchdog = Watchdog(timeouts, what)
+        watchdog.begin()
         try:
-            watchdog.begin()
-            try:
-                raw = await pool.handle_async_request(outgoing)
-            except asyncio.CancelledError as error:
-                if (late := watchdog.ended_by(error)) is None:
-                    raise
-                raise late from error
-            except (*_FAILURES, OSError) as error:
-                raise _open_error(what, error, request, timeouts) from error
-            watchdog.answered()
-            response = HttpResponse(raw, watchdog, what, request)
-            try:
-                yield response
-            finally:
-                await response.aclose()
-        finally:
-            watchdog.stop()
+            raw = await pool.handle_async_request(outgoing)
+        except asyncio.CancelledError as error:
+            if (late := watchdog.ended_by(error)) is None:
+                raise
+            raise late from error
+        except (*_FAILURES, OSError) as error:
+            raise _open_error(what, error, request, timeouts) from error
+        watchdog.answered()
+        return HttpResponse(raw, watchdog, what, request)
 
     def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpcore2.Request:
         """Return the pool's form of a request; what cannot be sent is refused here."""
@@ -177,6 +170,31 @@ class HttpTransport:
             else:
                 self._tls = httpx2.create_ssl_context(verify=verify)
         return self._tls
+
+
+class _Exchange:
+    """A request and its answer: sent when the block begins, let go of when it ends."""
+
+    def __init__(self, transport: HttpTransport, request: HTTPRequest, timeouts: Timeouts) -> None:
+        self._transport = transport
+        self._request = request
+        self._timeouts = timeouts
+        self._response: HttpResponse | None = None
+
+    async def __aenter__(self) -> HttpResponse:
+        request = self._request
+        what = _name_of(request.method, request.url)
+        watchdog = Watchdog(self._timeouts, what)
+        try:
+            self._response = await self._transport._send(request, watchdog, what, self._timeouts)
+        except BaseException:
+            watchdog.stop()
+            raise
+        return self._response
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        if self._response is not None:
+            await self._response.aclose()
 
 
 class HttpResponse:

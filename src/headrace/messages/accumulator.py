@@ -83,35 +83,34 @@ class Accumulator:
                     continue
                 self.add(delta)
                 choice = self.choices.get(0)
-            elif type(delta) is not ToolCallFragment or not self._continues_call(delta):
+            elif type(delta) is not ToolCallFragment or self._continued(delta) is None:
                 self.add(delta)
 
-    def continue_call(self, index: int, arguments: str, event: int | None, offset: int | None) -> bool:
+    def continue_call(self, index: int, arguments: str, event: int | None, offset: int | None) -> Growing | None:
         """Take a fragment of choice 0 that is nothing but an index and more arguments: the bulk of all fragments, at a fifth of the cost.
 
         Returns:
-            False if it needs thought (no call is there yet, a finish word came, a bound is near): then nothing was taken, and `add` has to.
+            The call's part; None if it needs thought (no call is there yet, a finish word came, a bound is near): then nothing was taken.
         """
         choice = self.choices.get(0)
         call = choice.calls.at_index.get(index) if choice is not None and not choice.has_finished else None
         if choice is None or call is None or not arguments:
-            return False
-        body = call.body
-        size = body.size + len(arguments)
+            return None
+        size = (body := call.body).size + len(arguments)
         limit = self._bounds.max_argument_bytes
         if limit is not None and size > limit:
-            return False
+            return None
         body.pieces.append(arguments)
         body.size = size
         part = choice.call_parts[call]
         part.event, part.offset = event, offset
-        return True
+        return part
 
-    def _continues_call(self, delta: ToolCallFragment) -> bool:
+    def _continued(self, delta: ToolCallFragment) -> Growing | None:
         arguments, index = delta.arguments, delta.index
         is_bare = not delta.id and not delta.name and delta.part is None and delta.choice == 0 and not delta.provider_data
         if not is_bare or delta.kind or delta.is_id_optional or not arguments or type(arguments) is not str or index is None:
-            return False
+            return None
         return self.continue_call(index, arguments, delta.event, delta.offset)
 
     def add(self, delta: Delta) -> int:
@@ -207,6 +206,8 @@ class Accumulator:
         return part.key
 
     def _fragment(self, delta: ToolCallFragment) -> int:
+        if (part := self._continued(delta)) is not None:
+            return part.key
         if is_nothing(delta):
             return self._only_data(delta)
         choice = self.choice(delta.choice)

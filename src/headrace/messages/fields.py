@@ -29,7 +29,7 @@ Content: TypeAlias = str | Part | Mapping[str, Any] | Sequence[Any] | int | floa
 """What a person may give as content: a text, a part, a part's dictionary, any JSON value, or a list of these."""
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, metaclass=CheckedMeta):
+class Timing(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, metaclass=CheckedMeta):
     """How long a model call took, in seconds from sending the request.
 
     Attributes:

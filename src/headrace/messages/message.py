@@ -64,7 +64,7 @@ class MessageMeta(msgspec.StructMeta):
         return cast("T", kind._make(content, fields))
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role", metaclass=MessageMeta):
+class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="role", metaclass=MessageMeta):
     """One turn of one role; the base of the four classes.
 
     Attributes:
@@ -189,7 +189,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="role",
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
         """The tool calls that the client has to run, in order."""
-        return self.parts_of(ToolCallPart)
+        return tuple([part for part in self.parts if isinstance(part, ToolCallPart)])
 
     def parts_of(self, part_type: type[P], *, kind: str | None = None) -> tuple[P, ...]:
         """Return the parts of one class, in order; `kind` narrows media (`image`, …) and calls (`function`, …)."""

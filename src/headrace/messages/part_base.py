@@ -17,7 +17,7 @@ from headrace.messages.checked import CheckedMeta
 NO_ARGUMENTS: Final = "{}"
 
 
-class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", metaclass=CheckedMeta):
+class PartBase(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", metaclass=CheckedMeta):
     """What all parts share: JSON fields are copied and frozen, sequences are tuples, texts can be written as UTF-8."""
 
     _JSON: ClassVar[tuple[str, ...]] = ("provider_data",)
@@ -54,7 +54,8 @@ class PartBase(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
 
     def _same_as_default(self, field: str, default: str) -> None:
         # Defaults are left out of JSON by identity, so an equal text (from a pickle, say) has to be the very same one.
-        if getattr(self, field) == default:
+        value = getattr(self, field)
+        if value is not default and value == default:
             msgspec.structs.force_setattr(self, field, default)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -141,10 +141,8 @@ def _is_too_long(by_word: type[APIError] | None, message: str) -> bool:
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
     """Return the provider's name for the request, or None."""
-    for name in _REQUEST_IDS:
-        if found := headers.get(name):
-            return found
-    return None
+    found = [headers[name] for name in _REQUEST_IDS if name in headers]
+    return next(filter(None, found), None)
 
 
 def refusal(where: Where, *, code: str | None, message: str, body: str, now: datetime) -> APIError:

@@ -138,6 +138,7 @@ class Model:
         self._is_own_transport = transport is None
         self._transport: Transport = HttpTransport(proxy=proxy, verify=verify) if transport is None else transport
         self._cache = EncodingCache(cache_bytes)
+        self._addressed: tuple[object, tuple[tuple[str, str], ...], tuple[str, ...]] | None = None  # what was sent last: headers, secrets
         self._new_decoder(200, None)  # an option that does not exist must not wait for the first answer
 
     def __repr__(self) -> str:
@@ -261,13 +262,17 @@ class Model:
         if base_url is None:
             server = await local.shared_server(endpoint.model)
             base_url, auth = server.base_url, ((endpoint.key_header, endpoint.key_prefix + server.api_key),)
-        # The later one counts: a caller's own header wins over the key.
-        headers = tuple({name.lower(): value for name, value in (*auth, *encoded.headers)}.items())
+        key, known = (base_url, encoded.path, auth, encoded.headers), self._addressed
+        if known is None or known[0] != key:  # requests that follow each other mostly differ in their bodies alone
+            # The later one counts: a caller's own header wins over the key.
+            headers = tuple({name.lower(): value for name, value in (*auth, *encoded.headers)}.items())
+            known = self._addressed = (key, headers, secrets_of(base_url + encoded.path, headers))
+        _, headers, secrets = known
         url = base_url + encoded.path
         if endpoint.signing is not None and "authorization" not in dict(headers):
             headers = sign("POST", url, headers, encoded.body, endpoint.signing, now=self._clock.now())
-        request = HTTPRequest("POST", url, headers, encoded.body)
-        return request, secrets_of(request.url, request.headers)
+            secrets = secrets_of(url, headers)
+        return HTTPRequest("POST", url, headers, encoded.body), secrets
 
     def _new_decoder(self, status: int, response: Response | None, tools: tuple[ToolSpec, ...] = ()) -> StreamDecoder:
         options = self._checked_options

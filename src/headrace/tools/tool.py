@@ -19,7 +19,7 @@ from headrace.tools import docstring
 from headrace.tools.context import Context
 from headrace.tools.options import DEFAULT_MAX_OUTPUT_BYTES, Check, ToolOptions, changed
 from headrace.tools.schema import Arguments, check_required
-from headrace.tools.signature import Function, annotation_of, docstring_of, is_context, is_method, name_of, parameters_of
+from headrace.tools.signature import Function, annotation_of, docstring_of, is_async, is_context, is_method, name_of, parameters_of
 from headrace.tools.template import names_in
 
 P = ParamSpec("P")
@@ -42,7 +42,7 @@ class Tool(Generic[P, R]):
 
     __slots__ = (
         *("_name", "_description", "_parameters", "_function", "_options", "_receives"),  # as it was made
-        *("_arguments", "_context_names", "_spec", "__weakref__"),  # worked out at first need
+        *("_arguments", "_context_names", "_is_async", "_spec", "__weakref__"),  # worked out at first need
     )
 
     def __init__(
@@ -69,6 +69,7 @@ class Tool(Generic[P, R]):
         self._arguments: Arguments | None = None
         self._context_names: tuple[str, ...] | None = None
         self._spec: ToolSpec | None = None
+        self._is_async = function is not None and is_async(function)
         if function is None and not self._options.external:
             raise UsageError(f"tool {self._name} has no function; only an external tool goes without", argument="function")
         if function is None and parameters is None:
@@ -136,6 +137,11 @@ class Tool(Generic[P, R]):
     def function(self) -> Callable[P, R] | None:
         """What runs, or None for an external tool without one."""
         return self._function
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling the function gives a coroutine or an async generator, as far as it can be known before."""
+        return self._is_async
 
     def keywords(self, arguments: Mapping[str, JSON], context: Context[Any]) -> dict[str, Any]:
         """Return what the function is called with: the arguments, checked and converted, and the context where it is asked for.

@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class Fragment(msgspec.Struct, frozen=True):
+class Fragment(msgspec.Struct, frozen=True, gc=False):
     """The encoded form of one message, result or tool.
 
     Attributes:
@@ -46,11 +46,13 @@ class Fixed(msgspec.Struct, frozen=True):
     Attributes:
         key: what they were made of; the very same values give the same members.
         fields: the members.
+        headers: those of the request.
         warnings: what could not be taken along.
     """
 
     key: tuple[object, ...]
     fields: dict[str, bytes]
+    headers: tuple[tuple[str, str], ...]
     warnings: tuple[Warning, ...]
 
 

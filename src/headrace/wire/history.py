@@ -19,7 +19,7 @@ from headrace.wire.profile import Profile
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
-class PairedCall(msgspec.Struct):
+class PairedCall(msgspec.Struct, gc=False):
     """A call, the id that it goes by on the wire, and its result; None if the history holds none."""
 
     call: ToolCallPart
@@ -27,7 +27,7 @@ class PairedCall(msgspec.Struct):
     result: ToolResultPart | None = None
 
 
-class Turn(msgspec.Struct, frozen=True):
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """A system, user or assistant message, its place in the history, and its calls."""
 
     message: Message
@@ -43,7 +43,7 @@ class Stray(msgspec.Struct, frozen=True):
     why: str
 
 
-class History(msgspec.Struct, frozen=True):
+class History(msgspec.Struct, frozen=True, gc=False):
     """The history in a legal order: each turn is followed by the results of its calls, in the order of the calls."""
 
     turns: tuple[Turn, ...]
@@ -115,18 +115,25 @@ def _take_results(message: ToolMessage, index: int, open_calls: dict[str, _OpenC
 
 
 class _OpenCalls:
-    """The calls of one id in one message; each `take` costs the same however many there are."""
+    """The calls of one id in one message; each `take` costs the same however many there are. All are added before one is taken."""
+
+    __slots__ = ("_all", "_by_name")
 
     def __init__(self) -> None:
         self._all: deque[PairedCall] = deque()
-        self._by_name: dict[str, deque[PairedCall]] = {}
+        self._by_name: dict[str, deque[PairedCall]] | None = None  # made when there is something to tell apart
 
     def add(self, paired: PairedCall) -> None:
         self._all.append(paired)
-        self._by_name.setdefault(paired.call.name, deque()).append(paired)
 
     def take(self, name: str) -> PairedCall | None:
         """Return the first call without a result, one of this name if there is one."""
+        if self._by_name is None:
+            if len(self._all) < 2:
+                return _first_open(self._all)
+            self._by_name = {}
+            for paired in self._all:
+                self._by_name.setdefault(paired.call.name, deque()).append(paired)
         named = _first_open(self._by_name.get(name))
         return _first_open(self._all) if named is None else named
 

@@ -129,7 +129,7 @@ def speaker_notes(message: Message) -> list[Note]:
 
 def body_of(fields: Mapping[str, bytes]) -> bytes:
     """Return the members as a JSON object; each value is JSON already."""
-    return b"{" + b",".join(dumps(key) + b":" + value for key, value in fields.items()) + b"}"
+    return b"{" + b",".join([dumps(key) + b":" + value for key, value in fields.items()]) + b"}"
 
 
 def lay_over(fields: dict[str, bytes], extra: Mapping[str, object]) -> None:

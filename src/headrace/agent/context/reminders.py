@@ -8,7 +8,6 @@ The reminder for an empty answer belongs to the loop (`loop.py`), which decides 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -162,7 +161,7 @@ class Reminders:
 
     def _follow(self, message: ToolMessage) -> None:
         calls = {call.id: call for call in reversed(self._calls)}
-        failed: Counter[tuple[str, str]] = Counter()
+        failed: dict[tuple[str, str], int] = {}
         succeeded: set[tuple[str, str]] = set()
         for result in message.results:
             call = calls.get(result.call_id)
@@ -170,7 +169,7 @@ class Reminders:
                 continue
             signature = (call.name, call.arguments if call.parsed is None else dumps_text(dict(sorted(call.parsed.items()))))
             if result.state in ("error", "timed_out"):
-                failed[signature] += 1
+                failed[signature] = failed.get(signature, 0) + 1
             else:
                 succeeded.add(signature)
         streaks: dict[tuple[str, str], _Streak] = {}

@@ -53,25 +53,26 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     messages.add_all(request)
     warnings = messages.warnings
     fields: dict[str, bytes] = {"model": dumps(request.model), "messages": b"[" + b",".join(messages.wire) + b"]"}
-    fields |= _fixed_fields(request, profile, messages.cache, warnings)
+    fixed = _fixed(request, profile, messages.cache)
+    fields |= fixed.fields
+    warnings += fixed.warnings
     lay_over(fields, request.settings.extra_body)
     if fields.get("messages") == b"[]":
         raise UsageError("there is no message to send", argument="messages")
-    base = {"content-type": "application/json", "accept": "text/event-stream" if request.is_streamed else "application/json"}
-    return EncodedRequest(PATH, body_of(fields), join_headers(base, request.settings.extra_headers), tuple(warnings))
+    return EncodedRequest(PATH, body_of(fields), fixed.headers, tuple(warnings))
 
 
-def _fixed_fields(request: Request, profile: Profile, cache: EncodingCache, warnings: list[Warning]) -> dict[str, bytes]:
-    """Return the members that are mostly the same in each request of a run: the tools and the options."""
+def _fixed(request: Request, profile: Profile, cache: EncodingCache) -> Fixed:
+    """Return what is mostly the same in each request of a run: the tools, the options, the headers."""
     key = (request.tools, request.tool_choice, request.output, request.settings, request.is_streamed, profile)
     known = cache.fixed
     # The very same values, so that nothing is compared that is large.
     if known is None or len(known.key) != len(key) or not all(map(is_, known.key, key)):
         said: list[Warning] = []
         fields = tool_fields(request, profile, cache, said) | _each(option_fields(request, profile, said))
-        known = cache.fixed = Fixed(key, fields, tuple(said))
-    warnings += known.warnings
-    return known.fields
+        base = {"content-type": "application/json", "accept": "text/event-stream" if request.is_streamed else "application/json"}
+        known = cache.fixed = Fixed(key, fields, join_headers(base, request.settings.extra_headers), tuple(said))
+    return known
 
 
 def _each(fields: Mapping[str, JSON]) -> dict[str, bytes]:
