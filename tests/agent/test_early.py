@@ -30,7 +30,7 @@ from headrace.models.scripted import ScriptedModel
 from headrace.tools.tool import tool
 from legal_history import problems
 from run_checks import check_run, failed_run, run_checked
-from servers import Hold, Reply, scripted_server
+from servers import Hold, Reply, Stall, scripted_server
 from wire_bytes import cohere, cohere_call, last_line, line
 
 DEADLINE_S = 20
@@ -477,6 +477,36 @@ async def test_leaving_in_mid_answer_cancels_what_had_started(desk, way):
     assert run.result.generate_reason == "interrupted"
     assert desk.log == ["hang 1", "cancelled 1"]
     assert states(run.result) == ["interrupted"]
+
+
+async def test_a_second_cancellation_while_an_early_call_takes_its_time_to_end_closes_the_stream_as_well():
+    began, ending, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @tool(idempotent=True)
+    async def slow_to_end(n: int) -> str:
+        """Hang, and clean up for a long time when it is cancelled."""
+        try:
+            began.set()
+            await never.wait()
+        finally:
+            ending.set()
+            await never.wait()
+        return "never"
+
+    stalled = Reply([messages_bytes.start() + call(0, "slow_to_end", n=1), Stall()])
+    async with scripted_server([stalled]) as server, Model("anthropic-messages:m", base_url=server.url, api_key="k") as model:
+        agent = Agent(model, tools=[slow_to_end], early_start=True)
+        task = asyncio.create_task(agent.run("go", session="s"))
+        await began.wait()
+        task.cancel()
+        await ending.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await stalled.left.wait()
+    never.set()
+    assert agent.sessions.get("s").holder is None
+    assert problems(agent.sessions.get("s").messages) == []
 
 
 async def test_leaving_between_the_answer_and_its_tools_cancels_what_had_started(desk):

@@ -131,9 +131,11 @@ class Listening:
 
     async def let_go(self) -> None:
         """Close the stream, and cancel what started early."""
-        await self.drop_early()
-        if self._reading is not None:
-            await self._reading.aclose()
+        try:
+            await self.drop_early()
+        finally:
+            if self._reading is not None:
+                await self._reading.aclose()
 
     def broken_off(self, error: Exception | None) -> AssistantMessage | None:
         """Return the answer as far as it came; None: nothing was asked."""
