@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -20,7 +21,7 @@ from headrace.server.asgi import BodyTooLargeError, ClientLeftError, Receive, Sc
 from headrace.server.gateway.admission import Admission
 from headrace.server.gateway.caller import Caller
 from headrace.server.gateway.config import Client, GatewayConfig
-from headrace.server.gateway.exchange import LOG, Exchange
+from headrace.server.gateway.exchange import LOG, Exchange, detail_of
 from headrace.server.gateway.keys import Keyring
 from headrace.server.gateway.listing import Listing, list_body, model_body
 from headrace.server.gateway.metrics import MEDIA_TYPE, Metrics
@@ -155,9 +156,8 @@ class Gateway:
             await self._carry(question, exchange)
         except ClientLeftError:
             exchange.has_left = True
-        except Exception:
-            exchange.failure = "fault"  # the outermost edge: whatever it is, it is ours
-            raise
+        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, it is ours
+            await _own_fault(error, question, exchange)
         finally:
             self.metrics.open.add(exchange.protocol, by=-1)
             self._admission.leave(client)
@@ -182,6 +182,7 @@ class Gateway:
             async with caller:
                 await self._ask(exchange, question.wire, incoming, caller)
         finally:
+            exchange.has_begun = caller.is_started
             self.metrics.bytes.add(exchange.protocol, by=caller.sent_bytes)
 
     async def _ask(self, exchange: Exchange, wire: Wire, incoming: Incoming, caller: Caller) -> None:
@@ -209,7 +210,7 @@ class Gateway:
         names = {one.name for one in self.config.upstreams}
         upstream = model if model in names else asked[-1].upstream if asked else ""
         self.metrics.upstream_errors.add(upstream, type(error).__name__)
-        LOG.info("upstream=%s failed and another attempt follows: %s", upstream, ascii(str(error)[:400]))
+        LOG.info("upstream=%s failed, and another attempt followed: %s %r", upstream, type(error).__name__, detail_of(error)[:400])
 
 
 class _Question(msgspec.Struct, frozen=True, gc=False):
@@ -249,6 +250,22 @@ async def _refuse(send: Send, refusal: Refusal, wire: Wire | None, request_id: s
     own = (("x-request-id", request_id),) if request_id else ()
     await send_whole(send, status, body, headers=(*own, *refusal.headers))
     return status
+
+
+async def _own_fault(error: Exception, question: _Question, exchange: Exchange) -> None:
+    """Tell a fault of the gateway's own: where it happened to the log, without the error's words, which may hold anything; a 500 to the client.
+
+    Raises:
+        RuntimeError: the answer had begun; the server breaks the connection off, which is how a client learns of it.
+    """
+    exchange.failure = f"fault:{type(error).__name__}"
+    LOG.error(
+        "id=%s a fault of the gateway's own: %s\n%s", exchange.id, type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+    )
+    if exchange.has_begun:
+        raise RuntimeError("an answer broke off by a fault that is in the log") from None
+    said = f"a fault of the gateway's own; its log has it as {exchange.id}"
+    await question.refuse(Refusal(status=500, kind="server", message=said), exchange)
 
 
 def _wrong(error: UsageError) -> Refusal:

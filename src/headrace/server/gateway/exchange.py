@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from headrace.errors import APIError, HeadraceError, ProtocolError, TransportError
 from headrace.server.gateway.metrics import Metrics
 from headrace.server.gateway.repairs import NOTES, words_of
 
@@ -33,7 +34,8 @@ class Exchange(msgspec.Struct, kw_only=True):
         counts: how often each code was said.
         refused: the repair for which a strict gateway ended the answer.
         failure: the class of the error that ended it; "" if none did.
-        detail: the error's words, secrets removed, for the log alone.
+        detail: more of the error, for the log alone.
+        has_begun: whether the client was sent a part of the answer.
         has_left: whether the client left before the end.
     """
 
@@ -50,7 +52,12 @@ class Exchange(msgspec.Struct, kw_only=True):
     refused: str = ""
     failure: str = ""
     detail: str = ""
+    has_begun: bool = False
     has_left: bool = False
+
+    def fail(self, error: HeadraceError) -> None:
+        """Take down the error that ended it."""
+        self.failure, self.detail = type(error).__name__, detail_of(error)
 
     def log_line(self, total_s: float) -> str:
         """Return the exchange as one line."""
@@ -78,6 +85,19 @@ class Exchange(msgspec.Struct, kw_only=True):
             (metrics.notes if code in NOTES else metrics.repairs).add(self.upstream, code, by=count)
         is_odd = bool(self.failure or self.refused or self.counts.keys() - NOTES)
         LOG.log(logging.WARNING if is_odd else logging.INFO, "%s", self.log_line(total_s))
+
+
+def detail_of(error: Exception) -> str:
+    """Return what a log may say of an error beside its class: facts, and words of ours. A provider's words may repeat what was asked."""
+    match error:
+        case APIError():
+            return f"{error.status or 'inside the answer'} {error.code or ''}".strip()
+        case ProtocolError():
+            return error.kind
+        case TransportError():
+            return str(error)
+        case _:
+            return ""
 
 
 def _plain(text: str, limit: int = _MAX_NAME) -> str:

@@ -90,37 +90,39 @@ class Relay:
     async def _stream(self, stream: AnswerStream, asked: list[Ask]) -> None:
         out = self._wire.new_stream_out()(self._head, self._incoming.options)
         self._caller.will_stream(out.media_type)
-        pending: list[bytes] = []
+        pile = _Pile()
         failure: HeadraceError | None = None
         error: StreamError | None = None
         try:
             async with stream as answer:
-                error = await self._carry(cast("AsyncGenerator[StreamItem]", aiter(answer)), out, pending, asked)
+                error = await self._carry(cast("AsyncGenerator[StreamItem]", aiter(answer)), out, pile, asked)
         except HeadraceError as raised:
             failure = raised
-            self._exchange.failure, self._exchange.detail = type(raised).__name__, str(raised)
+            self._exchange.fail(raised)
         upstream = self._who(asked)
         if failure is None and error is None and self._strict:
             error = self._refused((*stream.warnings, *out.repairs), upstream)
-        if not self._has_said and not self._caller.is_started and (failure is not None or error is not None):
-            refusal = refusal_of(failure, upstream) if failure is not None else Refusal(status=502, kind="server", message=_words(error))
-            await self.refuse(refusal)
+        if error is not None and not self._caller.is_started:
+            await self.refuse(Refusal(status=502, kind="server", message=error.message))
             return
         if failure is not None:
+            if not self._has_said and not self._caller.is_started:
+                await self.refuse(refusal_of(failure, upstream))
+                return
             error = stream_error_of(failure, upstream)
-        pending.append(out.close(error))
+        pile.add(out.close(error))
         self._count(stream, out, asked)
         if out.media_type == COMMENTED:
-            pending.append(comment_of(self._exchange.counts))
+            pile.add(comment_of(self._exchange.counts))
         self._exchange.status = 200
-        await self._caller.end(b"".join(pending))
+        await self._caller.end(pile.take())
 
-    async def _carry(self, items: AsyncGenerator[StreamItem], out: StreamOut, pending: list[bytes], asked: list[Ask]) -> StreamError | None:
+    async def _carry(self, items: AsyncGenerator[StreamItem], out: StreamOut, pile: _Pile, asked: list[Ask]) -> StreamError | None:
         """Pass chunks on until they end; returns why a strict gateway ended them.
 
-        What is left in `pending` has not been sent.
+        What is left on the pile has not been sent.
         """
-        exchange, caller, size = self._exchange, self._caller, 0
+        exchange, adapted = self._exchange, self._adapted
         while True:
             step = items.__anext__().__await__()
             try:
@@ -130,14 +132,7 @@ class Relay:
             except StopAsyncIteration:
                 return None
             else:
-                raised: BaseException | None = None
-                if pending and self._has_said:
-                    try:
-                        await caller.write(b"".join(pending))
-                    except BaseException as error:  # noqa: BLE001 - the upstream's side has to end by it too
-                        raised = error
-                    pending.clear()
-                    size = 0
+                raised = await self._send(pile) if pile.size and self._has_said else None
                 try:
                     item = await Resumed(step, waiting, raised)
                 except StopAsyncIteration:
@@ -145,16 +140,22 @@ class Relay:
             if isinstance(item, AttemptDiscarded):
                 raise HeadraceError("an answer began anew after a part of it was passed on")
             exchange.chunks += 1
-            data = out.feed(self._adapted(item, asked))
-            if data:
-                pending.append(data)
-                size += len(data)
+            pile.add(out.feed(adapted(item, asked)))
+            if out.is_over:  # by an error of its own: what comes now has no place any more
+                exchange.failure = "unsendable"
+                return None
             if self._strict and (refused := self._refused(out.repairs, exchange.upstream)) is not None:
                 return refused
-            if size > _MAX_PIECE_BYTES and self._has_said:
-                await caller.write(b"".join(pending))
-                pending.clear()
-                size = 0
+            if pile.size > _MAX_PIECE_BYTES and self._has_said:
+                await self._caller.write(pile.take())
+
+    async def _send(self, pile: _Pile) -> BaseException | None:
+        """Send what is on the pile; returns what happened instead, which the upstream's side has to end by too."""
+        try:
+            await self._caller.write(pile.take())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is read
+            return error
+        return None
 
     def _adapted(self, chunk: MessageChunk, asked: list[Ask]) -> MessageChunk:
         """Return a chunk as the client may see it: the model by the client's own name, and no upstream's error, which is told in our words."""
@@ -182,7 +183,7 @@ class Relay:
             async with stream as answer:
                 message = await answer.drain()
         except HeadraceError as raised:
-            self._exchange.failure, self._exchange.detail = type(raised).__name__, str(raised)
+            self._exchange.fail(raised)
             await self.refuse(refusal_of(raised, self._who(asked)))
             return
         upstream = self._who(asked)
@@ -224,5 +225,27 @@ class Relay:
         self._exchange.counts = counts_of((*dropped, *of_request, *out.repairs))
 
 
-def _words(error: StreamError | None) -> str:
-    return "" if error is None else error.message
+class _Pile:
+    """Bytes that leave together.
+
+    Attributes:
+        size: how many there are.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.size = 0
+        self._pieces: list[bytes] = []
+
+    def add(self, data: bytes) -> None:
+        """Put more on it."""
+        if data:
+            self._pieces.append(data)
+            self.size += len(data)
+
+    def take(self) -> bytes:
+        """Take all of it away."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self.size = 0
+        return data

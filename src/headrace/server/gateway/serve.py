@@ -34,15 +34,10 @@ class Served:
         url: where it is.
     """
 
-    def __init__(self, gateway: Gateway, url: str, server: Any) -> None:
+    def __init__(self, gateway: Gateway, url: str) -> None:
         """Hold what runs."""
         self.gateway = gateway
         self.url = url
-        self._server = server
-
-    def stop(self) -> None:
-        """Ask it to end: nobody new is let in, and what is open may end."""
-        self._server.should_exit = True
 
 
 def refuse_open_door(config: GatewayConfig, *, is_insecure: bool) -> None:
@@ -80,16 +75,16 @@ async def serving(
         MissingExtraError: the extra `server` is not installed.
     """
     gateway = Gateway(config, environ=environ, transport=transport, chance=chance)
-    started = asyncio.Event()
-    server = _server(gateway, config, started)
+    started, leaving = asyncio.Event(), asyncio.Event()
+    server = _server(gateway, config, started, leaving)
     listener = _listen(config)
     task = asyncio.create_task(server.serve([listener]))
     try:
         await started.wait()
         host, port = listener.getsockname()[:2]
-        yield Served(gateway, f"http://{f'[{host}]' if ':' in host else host}:{port}", server)
+        yield Served(gateway, f"http://{f'[{host}]' if ':' in host else host}:{port}")
     finally:
-        server.should_exit = True
+        leaving.set()
         await task
         await gateway.aclose()
 
@@ -103,14 +98,14 @@ def _listen(config: GatewayConfig) -> socket.socket:
         raise ConfigError(f"cannot listen at {config.host}:{config.port}: {error.strerror or error}", argument="port") from error
 
 
-def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event) -> uvicorn.Server:
+def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event, leaving: asyncio.Event) -> uvicorn.Server:
     try:
         import uvicorn  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtraError("server", feature="the gateway", module="uvicorn") from error
 
     class Quiet(uvicorn.Server):
-        """Says when it has begun, and leaves signals to whoever runs it."""
+        """Says when it has begun, ends when it is told to, and leaves signals to whoever runs it."""
 
         @contextlib.contextmanager
         def capture_signals(self) -> Generator[None]:
@@ -119,6 +114,9 @@ def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event) -> 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             started.set()
+
+        async def main_loop(self) -> None:
+            await leaving.wait()  # instead of looking ten times a second
 
     return Quiet(
         uvicorn.Config(
