@@ -311,6 +311,11 @@ class ItemsOut:
         if item.type in _ARGUMENTS:
             self.event(f"response.{_ARGUMENTS[item.type][0]}.delta", item_id=item.id, output_index=item.index, delta=text)
 
+    def is_sound(self, key: int) -> bool:
+        """Return whether the arguments of a call are what its kind takes, so that a client may act on it."""
+        item = self._calls.get(key)
+        return item is not None and (item.type == "custom_tool_call" or not item.pieces or object_of("".join(item.pieces)) is not None)
+
     def end_call(self, key: int, status: str = "completed") -> None:
         """End a call; one that took nothing has an empty object."""
         item = self._calls.get(key)

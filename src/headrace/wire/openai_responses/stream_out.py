@@ -68,6 +68,7 @@ class StreamOut:
         self._writer = ItemWriter(self._items, self._leave_out)
         self._later: list[tuple[Callable[..., None], str, int, tuple[Any, ...]]] = []
         self._calls: dict[int, CallOut] = {}
+        self._ended: set[int] = set()
         self._seen = 0
         self._has_begun = False
         self._is_over = False
@@ -243,7 +244,10 @@ class StreamOut:
         self._put(self._end_call, call.choice, "tool_call", call.key)
 
     def _end_call(self, key: int, _data: dict[str, Any]) -> None:
-        self._items.end_call(key)
+        if key not in self._ended:  # asked once: one that is no object is judged with the whole answer
+            self._ended.add(key)
+            if self._items.is_sound(key):
+                self._items.end_call(key)
 
     def media(self, key: int, delta: MediaDelta) -> None:
         """Take a piece of a medium."""
