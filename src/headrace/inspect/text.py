@@ -20,6 +20,7 @@ _INDENT: Final = 12
 _FIRST_ROWS: Final = 40
 _LAST_ROWS: Final = 15
 _LINE: Final = 100
+_FRAGMENTS: Final = 12
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _WIDTH: Final = 60
 _LOOKS: Final[dict[str, Look]] = {"reasoning": "reasoning", "refusal": "refusal", "text": "text"}
@@ -101,8 +102,9 @@ def _merged(part: PartView, inspection: Inspection) -> str:
         first, last = (name_of(rows[n]) if n in rows else f"row {n}" for n in (part.first_row, part.last_row))
         words += f", {first}" + (f" to {last}" if part.last_row != part.first_row else "")
     if part.kind == "tool_call" and part.fragments_count > 1:
-        words += ": " + " ".join(f"⟨{short(one.text, 40)}⟩" for one in part.fragments[:12])
-        words += f" … {part.fragments_count - 12:,} more" if part.fragments_count > 12 else ""
+        texts = [one.text for one in part.fragments if one.text]
+        words += ": " + " ".join(f"⟨{short(text, 40)}⟩" for text in texts[:_FRAGMENTS])
+        words += f" … {len(texts) - _FRAGMENTS:,} more" if len(texts) > _FRAGMENTS else ""
     return " · ".join([words.replace("\n", " ↵ "), *part.notes])
 
 
