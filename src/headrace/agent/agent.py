@@ -70,7 +70,8 @@ class Agent:
         output_type: the type of the answer: a pydantic model, dataclass, TypedDict, Struct, plain type, union or JSON Schema, or an
             `OutputSpec`, which says more; None: text.
         max_rounds: how many tool rounds may run in full; then the model must answer without tools. None or 0: no limit.
-        max_tool_calls: how many tool calls may run in one run; further ones are `not_run`, and the model must answer. None: no limit.
+        max_tool_calls: how many calls the model may make in one run, short for `tool_calls` of `limits`, which counts where both are given;
+            further ones are `not_run`, and the model must answer. None: no limit.
         max_parallel_tools: how many tools may run at once.
         permissions: the mode and the rules by which calls run, are asked about or denied; by default only `needs_approval` asks.
         run_while_pending: whether the other calls of a round run while some of it wait for somebody; else all wait.

@@ -80,7 +80,7 @@ def sorted_tools(tools: object) -> tuple[Toolset, tuple[ToolSource, ...]]:
         raise UsageError(
             f"tools is a {type(tools).__name__}; give a list of functions, tools, toolsets and sources of tools", argument="tools"
         )
-    given: list[Any] = list(tools)
+    given = list[Any](tools)  # pyright: ignore[reportUnknownArgumentType] - it is looked at one by one
     sources = [one for one in given if callable(getattr(one, "open", None)) and hasattr(one, "toolset")]
     return Toolset(one for one in given if one not in sources), tuple(sources)
 
