@@ -191,6 +191,12 @@ def test_calls_that_come_interleaved_have_their_own_fragments():
     assert first.call.is_runnable
 
 
+def test_arguments_that_were_repaired_show_what_they_were_read_as():
+    calls_of = {part.call.id: part.call for part in inspect_capture(SAMPLES["broken-arguments"]()).parts if part.call is not None}
+    assert calls_of["call_d"].read_as == '{"level_m":1.8}'
+    assert [calls_of[name].read_as for name in ("call_a", "call_b", "call_c")] == [None, None, None]
+
+
 def test_the_times_of_events_are_those_of_the_reads_that_held_their_last_byte():
     one, two = chunk({"content": "a"}), chunk({"content": "b"}, finish="stop")
     reads = ((0, 100.0), (len(one) - 1, 400.0), (len(one) + 5, 2600.0))

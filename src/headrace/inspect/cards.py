@@ -62,6 +62,8 @@ def _card(part: PartView, inspection: Inspection, rows: dict[int, Row], prefix: 
     if part.last_row is not None and part.first_row != part.last_row:
         merged += [" to ", _row_link(rows, part.last_row)]
     warnings = [join(" ", element("a", inspection.warnings[n].code, href=f"#w{n}")) for n in part.warnings]
+    if call is not None and call.read_as is not None:
+        merged = ["read as ", element("code", call.read_as), " · ", *merged]
     foot = element("p", *merged, *([" · warnings:", *warnings] if warnings else []), class_="soft")
     return element(
         "article",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from headrace._json import dumps_text
 from headrace.decoding import StreamResult
-from headrace.inspect.excerpts import cut, shown
+from headrace.inspect.excerpts import cut, short, shown
 from headrace.inspect.reasons import why_not_runnable
 from headrace.inspect.saying import content_of
 from headrace.inspect.values import Bounds, Call, Fragment, PartView
@@ -30,6 +31,7 @@ from headrace.messages.deltas import (
     ToolCallSettled,
 )
 from headrace.messages.message import AssistantMessage
+from headrace.messages.part_base import object_or_none
 from headrace.messages.parts import MediaPart, Part, ProviderToolPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 
 _KINDS: Final[dict[type[Delta], str]] = {
@@ -43,6 +45,7 @@ _KINDS: Final[dict[type[Delta], str]] = {
     CitationDelta: "text",
 }
 _MAX_ROWS: Final = 50
+_MAX_READ_AS: Final = 2000
 
 
 class Place(NamedTuple):
@@ -163,6 +166,7 @@ def _kind_of(delta: Delta) -> str | None:
 def _call_of(part: Part, message: AssistantMessage, error: str | None) -> Call | None:
     if not isinstance(part, ToolCallPart):
         return None
+    is_repaired = part.parsed is not None and object_or_none(part.arguments) != part.parsed
     return Call(
         id=shown(part.id),
         name=shown(part.name),
@@ -171,6 +175,7 @@ def _call_of(part: Part, message: AssistantMessage, error: str | None) -> Call |
         is_runnable=part.runnable,
         is_id_made_up=part.id_made_up,
         why_not=None if part.runnable else why_not_runnable(part, message, error),
+        read_as=short(dumps_text(part.parsed), _MAX_READ_AS) if is_repaired else None,
     )
 
 

@@ -92,6 +92,8 @@ def _part(part: PartView, inspection: Inspection) -> Iterator[Word]:
         is_good = part.call.is_runnable
         yield Word("runnable" if is_good else f"not runnable: {part.call.why_not}", "good" if is_good else "failed")
         yield Word(f"  {part.call.id}{' (made up)' if part.call.is_id_made_up else ''}\n", "note")
+        if part.call.read_as is not None:
+            yield Word(f"{' ' * _INDENT}read as {short(part.call.read_as, 600)}\n", "arguments")
     yield Word(" " * _INDENT + _merged(part, inspection) + "\n", "note")
 
 

@@ -107,6 +107,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         why_not: why it must not run; None if it may.
+        read_as: the arguments as JSON, where they had to be repaired to be read; else None.
     """
 
     id: str
@@ -116,6 +117,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     is_runnable: bool
     is_id_made_up: bool
     why_not: str | None = None
+    read_as: str | None = None
 
 
 class PartView(msgspec.Struct, frozen=True, kw_only=True):
