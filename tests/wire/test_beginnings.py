@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from headrace.wire.encoding_cache import EncodingCache
 from headrace.wire.history import Pairing
 from headrace.wire.openai_chat.request_out import encode_request
 from headrace.wire.profile import DEFAULT
+from headrace.wire.protocols import WIRES
 
 ASKED = UserMessage("q")
 PROFILES = [
@@ -41,6 +45,18 @@ def test_a_history_that_grows_shrinks_or_changes_is_encoded_as_a_whole_one(messa
     for length in lengths:
         beginning = [ASKED, *messages[:length]]
         assert encoded(beginning, profile, cache) == encoded(beginning, profile)
+
+
+PROTOCOLS = [name for name, wire in WIRES.items() if wire.encodes]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(st.lists(MESSAGES, min_size=1, max_size=9), st.lists(st.integers(0, 9), min_size=1, max_size=6))
+def test_on_every_wire_a_history_that_was_sent_before_is_encoded_as_a_whole_one(protocol, messages, lengths):
+    encode, cache = WIRES[protocol].encode(), EncodingCache()
+    for length in lengths:
+        request = Request(model="m", messages=(ASKED, *messages[:length]))
+        assert encode(request, DEFAULT, cache=cache) == encode(request, DEFAULT)
 
 
 @given(st.lists(MESSAGES, max_size=8), st.lists(MESSAGES, max_size=8), st.lists(st.booleans(), max_size=12))
@@ -74,3 +90,31 @@ def test_a_beginning_counts_only_for_the_same_messages_and_the_same_profile():
     assert beginnings.take((), DEFAULT) is None
     assert beginnings.take((UserMessage("q"),), DEFAULT) is None
     assert beginnings.take((ASKED, UserMessage("more")), DEFAULT) is not None
+    beginnings.put(beginning_of(ASKED, 1))
+    assert beginnings.take((ASKED,), DEFAULT, "another form") is None
+
+
+def cost_of_the_last_round(protocol, rounds):
+    """Count the functions that are called to encode a history of so many rounds, when all but the last were encoded before."""
+    encode, cache, calls = WIRES[protocol].encode(), EncodingCache(), 0
+    talk = [ASKED]
+    for n in range(rounds):
+        talk += [AssistantMessage([ToolCallPart(id=f"c{n}", name="look")]), ToolMessage("1", call_id=f"c{n}")]
+
+    def see(_frame, event, _arg):
+        nonlocal calls
+        calls += event == "call"
+
+    for messages in (talk[:-4], talk[:-2], talk):
+        request, calls, before = Request(model="m", messages=tuple(messages)), 0, sys.getprofile()
+        sys.setprofile(see)
+        try:
+            encode(request, DEFAULT, cache=cache)
+        finally:
+            sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai-responses", "cohere-v2", "ollama", "gemini-interactions"])
+def test_a_round_costs_the_same_however_long_the_talk_is(protocol):
+    assert cost_of_the_last_round(protocol, 200) <= 1.1 * cost_of_the_last_round(protocol, 10)

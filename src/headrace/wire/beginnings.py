@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from operator import is_
+from typing import NamedTuple
 
 import msgspec
 
 from headrace.messages.message import Message, SystemMessage
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
-from headrace.wire.history import Pairing
+from headrace.wire.history import History, Pairing
 from headrace.wire.profile import Profile
 
 _ENTRY_BYTES = 64  # about what a message costs beside its bytes
@@ -32,6 +33,7 @@ class Beginning(msgspec.Struct):
         warnings: what of them could not be sent.
         is_after_tool: whether the last of them is a tool's result.
         size: about how much memory `wire` takes, in bytes.
+        protocol: what it was encoded as, where a cache serves more than one form.
     """
 
     messages: tuple[Message, ...]
@@ -41,6 +43,7 @@ class Beginning(msgspec.Struct):
     warnings: tuple[Warning, ...]
     is_after_tool: bool = False
     size: int = 0
+    protocol: str = ""
 
 
 class Beginnings:
@@ -52,13 +55,14 @@ class Beginnings:
         self._bytes = 0
         self._kept: OrderedDict[int, Beginning] = OrderedDict()
 
-    def take(self, messages: Sequence[Message], profile: Profile) -> Beginning | None:
+    def take(self, messages: Sequence[Message], profile: Profile, protocol: str = "") -> Beginning | None:
         """Take out the beginning of this history, to go on with it and put it back; None if there is none."""
         found = self._kept.pop(_name(messages), None)
         if found is None:
             return None
         self._bytes -= found.size
-        is_same = found.profile is profile and len(found.messages) <= len(messages) and all(map(is_, found.messages, messages))
+        is_same_form = found.profile is profile and found.protocol == protocol
+        is_same = is_same_form and len(found.messages) <= len(messages) and all(map(is_, found.messages, messages))
         return found if is_same else None
 
     def put(self, beginning: Beginning) -> None:
@@ -70,6 +74,31 @@ class Beginnings:
         while self._bytes > self._max_bytes and self._kept:
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= oldest.size
+
+
+class Resumed(NamedTuple):
+    """A history to be encoded.
+
+    Attributes:
+        known: the beginning of it that was encoded before, or None.
+        pairing: its calls and results; of all of it.
+        history: what is new in it, paired.
+    """
+
+    known: Beginning | None
+    pairing: Pairing
+    history: History
+
+
+def resume(beginnings: Beginnings, messages: Sequence[Message], profile: Profile, protocol: str) -> Resumed:
+    """Pair a history, and no more of it than was not paired before; if something new reaches back, all of it."""
+    known = beginnings.take(messages, profile, protocol)
+    if known is not None:
+        history = known.pairing.extend(messages[len(known.messages) :])
+        if known.pairing.is_settled:
+            return Resumed(known, known.pairing, history)
+    pairing = Pairing(profile)
+    return Resumed(None, pairing, pairing.extend(messages))
 
 
 def size_of(wire: Sequence[bytes]) -> int:

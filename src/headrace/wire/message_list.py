@@ -14,8 +14,9 @@ from headrace.errors import UsageError
 from headrace.messages.message import Message
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
-from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.history import History, PairedCall, Turn
 from headrace.wire.profile import Profile
 
 EncodeMessage: TypeAlias = Callable[[Message, Profile, Sequence[PairedCall]], Fragment]
@@ -64,8 +65,18 @@ class MessageList:
         self._follow = follow
 
     def add_all(self, messages: Sequence[Message]) -> None:
-        """Add a history, made legal."""
-        history = pair(messages, self._profile)
+        """Add a history, made legal; one that begins as one before goes on where that ended. To be called once."""
+        beginnings, profile, protocol = self._cache.beginnings, self._profile, self._protocol
+        known, pairing, history = resume(beginnings, messages, profile, protocol)
+        if known is not None:
+            self.wire, self.warnings = known.wire, list(known.warnings)
+        added = len(self.wire)
+        self._add(history)
+        if pairing.is_settled and messages:
+            size = size_of(self.wire[added:]) + (0 if known is None else known.size)
+            beginnings.put(Beginning(tuple(messages), profile, pairing, self.wire, tuple(self.warnings), size=size, protocol=protocol))
+
+    def _add(self, history: History) -> None:
         for stray in history.strays:
             self._warn(stray.index, (Note(stray.part, stray.why),))
         for turn in history.turns:

@@ -28,6 +28,8 @@ _KNOWN_EVENT: Final = frozenset({"id", "object", "created", "model", "choices", 
 _KNOWN_CHOICE: Final = frozenset(
     {"index", "delta", "message", "finish_reason", "logprobs", "usage", "error", "text", "token_ids", "prompt_token_ids"}
 )
+_OPENINGS: Final = ({"role": "assistant", "content": ""}, {"role": "assistant", "content": None}, {"role": "assistant"})
+"""How most streams begin: nothing to read."""
 _NATIVE_LENGTH: Final = frozenset({"max_output_tokens", "length", "max_tokens"})
 _LAST_TIME: Final = 32_503_680_000  # the year 3000, in seconds
 
@@ -122,7 +124,7 @@ class EventReader:
             return
         self.open.setdefault(index, True)
         delta, is_repeat = self._delta_of(choice, index)
-        if delta and self._deltas.read(delta, index, is_streamed="delta" in choice):
+        if delta and delta not in _OPENINGS and self._deltas.read(delta, index, is_streamed="delta" in choice):
             self.open[index] = True
         logprobs = choice.get("logprobs")
         if isinstance(logprobs, dict) and any(value is not None for value in logprobs.values()):

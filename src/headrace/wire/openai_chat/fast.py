@@ -100,6 +100,9 @@ def head_of(data: bytes) -> bytes | None:
         value = loads(fields + b"}")
     except JSONError:
         return None
-    if not isinstance(value, dict) or any(isinstance(field, (dict, list)) for field in value.values()):
+    if not isinstance(value, dict):
+        return None
+    may_be_nested = b"{" in fields[1:] or b"[" in fields
+    if may_be_nested and any(isinstance(field, (dict, list)) for field in value.values()):
         return None
     return head if _TELLING.isdisjoint(value) and value.get("object") != "error" else None

@@ -18,12 +18,13 @@ from typing import Any, Final
 
 from headrace._json import JSON, dumps
 from headrace.errors import UnsupportedError, UsageError
-from headrace.messages.message import AssistantMessage, Message, SystemMessage
+from headrace.messages.message import AssistantMessage, Message, SystemMessage, ToolMessage
 from headrace.messages.parts import ToolResultPart
 from headrace.messages.request import OutputFormat, Request
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
-from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.message_list import NOT_RUN, body_of, lay_over, loss_warnings
 from headrace.wire.openai_responses.request_items import encode_message, kind_of
@@ -116,13 +117,21 @@ class _Items:
 
     def add_all(self, messages: Sequence[Message]) -> str:
         """Add a history; returns the instructions that it begins with."""
-        history = pair(messages, self.profile)
+        beginnings, profile, protocol = self.cache.beginnings, self.profile, f"{PATH} {self.is_stored}"
+        known, pairing, history = resume(beginnings, messages, profile, protocol)
+        if known is not None:
+            self.wire, self.warnings = known.wire, list(known.warnings)
         for stray in history.strays:
             self._warn(stray.index, (Note(stray.part, stray.why),))
-        first = next((n for n, turn in enumerate(history.turns) if not isinstance(turn.message, SystemMessage)), len(history.turns))
-        for turn in history.turns[first:]:
-            self._turn(turn)
-        return "\n\n".join(turn.message.text for turn in history.turns[:first] if turn.message.text)
+        first = next((n for n, message in enumerate(messages) if not isinstance(message, (SystemMessage, ToolMessage))), len(messages))
+        added = len(self.wire)
+        for turn in history.turns:
+            if turn.index >= first:
+                self._turn(turn)
+        if pairing.is_settled and messages:
+            size = size_of(self.wire[added:]) + (0 if known is None else known.size)
+            beginnings.put(Beginning(tuple(messages), profile, pairing, self.wire, tuple(self.warnings), size=size, protocol=protocol))
+        return "\n\n".join([message.text for message in messages[:first] if isinstance(message, SystemMessage) and message.text])
 
     def _turn(self, turn: Turn) -> None:
         key = (PATH, self.is_stored, *(paired.wire_id for paired in turn.calls))
