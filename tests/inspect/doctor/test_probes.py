@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chat_bytes import whole_body
-from doctor_ground import DONE, answer, call, called, chunk, event, evidence, examined, probe, refusal, said, usage, whole
+from chat_bytes import DONE, chunk, event, whole_body
+from doctor_ground import answer, call, called, evidence, examined, probe, refusal, said, usage, whole
 from headrace.inspect.doctor.ask import Bounds
 from headrace.inspect.doctor.probes import PROBES
 from headrace.messages.message import AssistantMessage, Timing

@@ -38,6 +38,7 @@ _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 # A token is seldom longer; a server that takes no notice of the bound is not listened to for ever.
 _MAX_CHARACTERS_A_TOKEN: Final = 40
 _SPARE_CHARACTERS: Final = 4_000
+_MAX_TEXTS: Final = 64
 DEFAULT_TIMEOUTS: Final = Timeouts(connect_s=10.0, first_chunk_s=60.0, idle_s=30.0, total_s=180.0)
 """How long the doctor waits; shorter than an agent would, since its questions are small."""
 
@@ -237,6 +238,7 @@ class Examination:
     async def _read(self, ask: Ask, transport: Transport) -> Evidence:
         endpoint = self.endpoint
         failed, is_left, is_runaway, pieces = None, False, False, 0
+        texts: list[str] = []
         message, facts = AssistantMessage.assemble(), None
         choices: tuple[AssistantMessage, ...] = ()
         bound = (ask.settings.max_tokens or 1_000) * (ask.settings.n or 1) * _MAX_CHARACTERS_A_TOKEN + _SPARE_CHARACTERS
@@ -259,8 +261,10 @@ class Examination:
             try:
                 async with stream:
                     async for item in stream:
-                        size, said = _size(item)
+                        size, text, said = _size(item)
                         pieces += size > 0
+                        if text and len(texts) < _MAX_TEXTS:
+                            texts.append(text)
                         bound -= size
                         is_runaway = bound < 0
                         is_left = is_runaway or (ask.leaves_early and said)
@@ -278,6 +282,7 @@ class Examination:
             failed=failed,
             status=None if facts is None else facts.status,
             text_chunks=pieces,
+            text_pieces=tuple(texts),
             is_left=is_left and not is_runaway,
             is_runaway=is_runaway,
         )
@@ -296,10 +301,11 @@ def _profile(switches: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return switches or None
 
 
-def _size(item: object) -> tuple[int, bool]:
-    """How many characters a chunk adds, and whether it says anything."""
+def _size(item: object) -> tuple[int, str, bool]:
+    """How many characters a chunk adds, which text, and whether it says anything."""
     if not isinstance(item, AssistantMessageChunk):
-        return 0, False
+        return 0, "", False
+    text = item.text or ""
     arguments = sum(len(call.arguments) for call in item.tool_calls if isinstance(call.arguments, str))
-    size = len(item.text or "") + len(item.reasoning or "") + arguments
-    return size, any(type(delta) not in SILENT for delta in item.deltas)
+    size = len(text) + len(item.reasoning or "") + arguments
+    return size, text, any(type(delta) not in SILENT for delta in item.deltas)

@@ -68,6 +68,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         comments: how many lines of comment came (keep-alive).
         reads_ms: when bytes came, in milliseconds from the request.
         text_chunks: how many chunks had text, reasoning or arguments in them.
+        text_pieces: the first pieces of text, as they came.
         beginning: the first characters of the body.
         is_left: the client left before the end, as the question wanted.
         is_runaway: it was left because it went on far beyond the tokens that were asked for.
@@ -86,6 +87,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     comments: int = 0
     reads_ms: tuple[float, ...] = ()
     text_chunks: int = 0
+    text_pieces: tuple[str, ...] = ()
     beginning: str = ""
     is_left: bool = False
     is_runaway: bool = False

@@ -7,16 +7,19 @@ by itself is unclear; what only a server can have done is wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from headrace._json import EMPTY
 from headrace.inspect.doctor.evidence import Evidence
+from headrace.inspect.doctor.forms import FORMS, odd_forms
 from headrace.inspect.doctor.probe import Finding, Level
 from headrace.wire.protocols import WIRES
 
 STREAM: Final = "stream"
 """The name under which the findings stand."""
 _MAX_CAPTURES: Final = 3
+_ENOUGH: Final = 3
 _EVENT_STREAM: Final = "text/event-stream"
 _CHAT: Final = ("openai-chat",)
 
@@ -62,7 +65,7 @@ _FAULTS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     "missing_block_start": ("A block goes on that never began", _COPES, EMPTY),
     "missing_item_id": ("Pieces come without the id of their item", _COPES, EMPTY),
     "comment_in_data": ("A keep-alive comment is wrapped into an event", f"clients that parse it break; {_COPES}", EMPTY),
-    "unterminated_event": ("The last event is not ended by a blank line", f"clients may lose it; {_COPES}", EMPTY),
+    "unterminated_event": ("Events are not ended by a blank line", f"clients may lose it; {_COPES}", EMPTY),
     "restarted_message": ("A second message begins in the middle of an answer", _COPES, EMPTY),
     "invalid_utf8": ("Text comes that is no UTF-8", f"{_COPES}: what cannot be read becomes U+FFFD", EMPTY),
 }
@@ -103,7 +106,17 @@ def _faults_of(evidence: Evidence, protocol: str) -> list[tuple[str, str]]:
         faults["content_type"] = f"Content-Type is {evidence.content_type!r}"
     if is_whole and protocol in _CHAT and _is_stream(evidence) and not evidence.has_terminator:
         faults.setdefault("missing_terminal_event", "no data: [DONE] came")
+    if is_whole and _is_stream(evidence):
+        faults |= odd_forms(evidence.events, protocol)
+    if _is_cumulative(evidence.text_pieces):
+        faults.setdefault("cumulative_chunks", f"{evidence.text_pieces[1][:40]!r}, then {evidence.text_pieces[2][:40]!r}")
     return list(faults.items())
+
+
+def _is_cumulative(pieces: Sequence[str]) -> bool:
+    """Whether each piece begins with the whole one before it, and by chance that cannot be."""
+    grows = [later for earlier, later in pairwise(pieces) if later.startswith(earlier) and len(later) > len(earlier)]
+    return len(grows) >= _ENOUGH and len(grows) == len(pieces) - 1
 
 
 def _is_stream(evidence: Evidence) -> bool:
@@ -118,6 +131,8 @@ def _finding(code: str, cases: Sequence[tuple[Evidence, str]]) -> Finding:
     elif code in _PERHAPS_THE_MODEL:
         level = "unclear"
         what, copes = _PERHAPS_THE_MODEL[code]
+    elif code in FORMS:
+        what, copes = FORMS[code]
     else:
         what, copes = (
             f"A stream has another Content-Type than {_EVENT_STREAM}",

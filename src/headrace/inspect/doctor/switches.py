@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from headrace._json import dumps_text
+from headrace._json import JSON, dumps_text
 from headrace.inspect.doctor.probe import Finding
 from headrace.wire.profile import Profile
 
@@ -47,18 +47,18 @@ def config_toml(
     switches = joined(found, base)
     name = re.sub(r"[^a-z0-9]+", "-", base_url.lower().partition("://")[2]).strip("-")[:60] or "examined"
     lines = [
-        f"# What `headrace doctor` found out about {base_url}, model {model}, by {protocol}.",
+        *_comment(f"What `headrace doctor` found out about {base_url}, model {model}, by {protocol}."),
         "# Use it as headrace.toml, or name it in HEADRACE_CONFIG.",
         "",
         *_table(f"models.{_key(f'{protocol}:{model}')}.profile", switches, found),
         "",
         f"[providers.{_key(name)}]",
-        f"base_url = {dumps_text(base_url)}",
-        f"protocol = {dumps_text(protocol)}",
+        f"base_url = {_text(base_url)}",
+        f"protocol = {_text(protocol)}",
         f"needs_key = {dumps_text(key_variable is not None)}",
     ]
     if key_variable is not None:
-        lines.append(f"key_variables = [{dumps_text(key_variable)}]")
+        lines.append(f"key_variables = [{_text(key_variable)}]")
     lines += ["", *_table(f"providers.{_key(name)}.profile", switches, ())]
     return "\n".join(lines) + "\n"
 
@@ -97,13 +97,20 @@ def _both(name: str, one: Any, other: Any) -> Any:
 
 
 def _key(text: str) -> str:
-    return text if _PLAIN_KEY.fullmatch(text) else dumps_text(text)
+    return text if _PLAIN_KEY.fullmatch(text) else _text(text)
+
+
+def _text(text: str) -> str:
+    """A text as TOML: as JSON writes it, but for one character that TOML wants escaped too."""
+    return dumps_text(text).replace("\x7f", "\\u007f")
 
 
 def _toml(value: object) -> str:
     """A JSON value as TOML: texts and numbers are written the same way in both."""
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(key)} = {_toml(member)}" for key, member in cast("Mapping[str, Any]", value).items()) + " }"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_toml, cast("Iterable[Any]", value))) + "]"
-    return dumps_text(value)
+    return dumps_text(cast("JSON", value))

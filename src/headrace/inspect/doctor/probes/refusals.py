@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from headrace.inspect.doctor.evidence import Evidence, Failed
+from headrace.inspect.doctor.evidence import Evidence, Failed, members
 from headrace.inspect.doctor.probe import Ask, Finding, Probe, right, unsupported, wrong
 from headrace.inspect.doctor.questions import briefly
 from headrace.inspect.doctor.trouble import trouble
@@ -13,6 +12,8 @@ from headrace.inspect.doctor.trouble import trouble
 _NO_SUCH_MODEL: Final = "no-such-model-0"
 # Where a protocol keeps what is said.
 _MESSAGES: Final = ("messages", "input", "contents")
+# Where a refusal keeps its words: a message, or a text as the error itself.
+_WORDS: Final = ("message", "error")
 _BAD: Final[dict[str, Any]] = dict.fromkeys(_MESSAGES, 5)
 
 
@@ -23,22 +24,10 @@ def form_of(evidence: Evidence) -> str | None:
         return "it has no body"
     if text.startswith("<"):
         return "it is a web page"
-    body = _first(evidence.events[0]) if evidence.events else None
-    if not isinstance(body, Mapping):
-        return f"it is no JSON object: {text[:80]!r}"
-    members = cast("Mapping[str, Any]", body)
-    error = members.get("error", members)  # some protocols have the error's own members at the top
-    if isinstance(error, str) and error:
-        return None
-    if not isinstance(error, Mapping) or not isinstance(cast("Mapping[str, Any]", error).get("message"), str):
-        return f"it has no error with a message: {text[:80]!r}"
-    return None
-
-
-def _first(value: Any) -> Any:
-    """A protocol that streams an array refuses with an array."""
-    values: Sequence[Any] = value if isinstance(value, list) else ()
-    return values[0] if values else value
+    if not evidence.events:
+        return f"it is no JSON: {text[:80]!r}"
+    said = [value for key, value in members(evidence.events[0]) if key in _WORDS]
+    return None if any(isinstance(value, str) and value for value in said) else f"it has no error with a message: {text[:80]!r}"
 
 
 def _said_no(evidence: Evidence, failed: Failed, what: str) -> tuple[Finding, ...]:
