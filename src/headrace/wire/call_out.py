@@ -13,6 +13,7 @@ from typing import Final
 from headrace._json import JSON, JSONError, dumps_text, loads_lenient, replace_surrogates
 from headrace.messages.identity import Call, object_of
 from headrace.messages.parts import CallKind, ToolCallPart
+from headrace.wire.surrogates_out import Halves
 
 _TOKENS: Final = re.compile(r'["\\{}\[\]\x00-\x1f]')
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
@@ -82,7 +83,7 @@ class CallOut:
     """
 
     __slots__ = (
-        "_has_begun", "_has_waiting_objects", "_held", "_objects", "_pieces", "_scan", "_sent", "call", "choice", "has_ended", "id", "index", "is_cut_short", "is_faulty", "is_numbered",
+        "_again", "_halves", "_has_begun", "_has_waiting_objects", "_held", "_objects", "_pieces", "_scan", "_sent", "_size", "call", "choice", "has_ended", "id", "index", "is_cut_short", "is_faulty", "is_numbered",
         "is_started", "key", "kind", "name",
     )  # fmt: skip
 
@@ -97,8 +98,10 @@ class CallOut:
         self.name = ""
         self.kind: CallKind = "function"
         self.is_started = self.has_ended = self.is_faulty = self.is_cut_short = False
-        self._pieces = self._objects = 0
+        self._pieces = self._objects = self._size = 0
         self._scan = ObjectScan()
+        self._halves = Halves()
+        self._again = ""
         self._has_begun = self._has_waiting_objects = False
         self._held: list[str] = []
         self._sent: list[str] = []
@@ -119,13 +122,13 @@ class CallOut:
         Objects wait for the end on a wire that sends text and has no end of a call: there each may be a later state of the one before.
         """
         body = self.call.body
-        out = [self._take(piece) for piece in body.pieces[self._pieces :]]
+        out = [self._take(body.pieces[at], at) for at in range(self._pieces, len(body.pieces))]
         if self.kind == "custom":
             pass  # they are free text
         elif not self.is_numbered and not self.call.is_id_optional:
             self._has_waiting_objects = bool(body.objects)
         else:
-            out += [self._take(dumps_text(item)) for item in body.objects[self._objects :]]
+            out += [self._take(dumps_text(item), 0) for item in body.objects[self._objects :]]
         self._pieces, self._objects = len(body.pieces), len(body.objects)
         text = "".join(out)
         if text:
@@ -144,12 +147,19 @@ class CallOut:
             self.has_ended = True
         return ""
 
-    def _take(self, piece: str) -> str:
+    def _take(self, piece: str, at: int) -> str:
+        """Return what of a piece can go out; `at` is its place among the pieces of text."""
         if self.kind == "custom":
             return piece
+        out = self._go_on(self._again) if self._again else ""
+        self._again = ""
+        size, self._size = self._size, self._size + len(piece)
         if self._scan.is_whole:
             self._held.append(piece)
-            return ""
+            return out
+        if self._has_begun and at and size <= len(piece) and self._is_all_again(piece, at):
+            self._again = piece
+            return out
         if not self._has_begun:
             if not piece.strip(_SPACES) and not self._held:
                 return ""  # nothing yet
@@ -159,11 +169,21 @@ class CallOut:
                 self._held.append(piece.strip(_SPACES) if not self._held else piece)
                 return ""
             self._has_begun = True
+        return out + self._go_on(piece)
+
+    def _is_all_again(self, piece: str, at: int) -> bool:
+        """Whether a piece is a whole object that begins with all that came before it.
+
+        As the last one it is these arguments once more, from the start; if another one follows, it was an object within them.
+        """
+        return piece.startswith("".join(self.call.body.pieces[:at])) and object_of(piece) is not None
+
+    def _go_on(self, piece: str) -> str:
         text, rest = self._scan.scan(piece)
         if rest:
             self._held.append(rest)
         self.has_ended = self.has_ended or self._scan.is_whole
-        return text
+        return self._halves.feed(text)
 
     def finish(self, part: ToolCallPart) -> str:
         """The call has ended as this part: return what has to go out still, and learn whether what went out is what was meant.
@@ -176,12 +196,18 @@ class CallOut:
             return part.arguments[len(sent) :] if part.arguments.startswith(sent) else ""
         if part.parsed is None:
             held = "".join(self._held)
-            return held if not sent and held.startswith("{") else ""
+            return held if not sent and held.startswith("{") else self._rest(self._again)
         if not sent:
             is_plain = object_of(part.arguments) == part.parsed
-            return part.arguments if is_plain else dumps_text(part.parsed)
-        self.is_faulty = self.is_faulty or _object(sent) != part.parsed
-        return ""
+            return Halves().feed(part.arguments) if is_plain else dumps_text(part.parsed)
+        ways = (self._again, self._again[self._size - len(self._again) :]) if self._again else ("",)
+        meant = next((way for way in ways if _object(sent + way) == part.parsed), None)
+        self.is_faulty = self.is_faulty or meant is None
+        return self._rest(self._again if meant is None else meant)
+
+    def _rest(self, piece: str) -> str:
+        self._again = ""
+        return self._go_on(piece) + self._halves.close()
 
 
 def _object(text: str) -> JSON:
