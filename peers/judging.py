@@ -161,6 +161,8 @@ def _finish(truth: JSON, got: JSON) -> list[str]:
     if got["finish"] is None:
         return [f"finish: {meant}"]
     given = FINISHED.get(got["finish"], "other")
+    if truth["refusal"] and given == "content_filter":
+        return []
     is_free = bool(broken(truth)) or meant in {"other", "error"}  # a cut call may be said as `length`, and is as often said as `tool_calls`
     return [] if given == meant or (is_free and given != "content_filter") else [f"finish: {meant}"]
 

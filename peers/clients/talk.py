@@ -1,9 +1,10 @@
 """What the scripts of all clients share: the question, the tools, and the lines in and out.
 
+    echo MODEL BASE_URL | python ask_openai.py
     echo MODEL | python ask_openai.py BASE_URL
 
-Each line that comes in names a model, which is asked the question at BASE_URL with that client, streamed; each line that goes out is what the
-client made of the answer, as JSON:
+Each line that comes in names a model, which is asked the question at the base URL with that client, streamed; each line that goes out is what
+the client made of the answer, as JSON:
 
     text, reasoning, refusal    what it gave as the answer's words ("" for none)
     tool_calls                  {id, name, arguments, raw}: `arguments` is the object that a program would call the tool with, None where there is
@@ -25,6 +26,10 @@ import sys
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+# What a client prints by itself, as some do while they are imported, must not stand among the answers.
+OUT = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
 
 QUESTION = "What is the weather in Oslo, and what time is it there?"
 API_KEY = "sk-no-key"
@@ -69,20 +74,19 @@ def call_of(call_id: object, name: object, arguments: object) -> dict[str, Any]:
 
 def talk(ask: Ask) -> None:
     """Answer the lines of standard input until it ends."""
-    base_url = sys.argv[1]
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a client prints by itself must not stand among the answers
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
+    loop = asyncio.new_event_loop()
     for line in sys.stdin:
+        model, base_url = [*line.split(), *sys.argv[1:]][:2]
         answer = nothing_yet()
         try:
-            asyncio.run(ask(base_url, line.strip(), answer))
+            loop.run_until_complete(ask(base_url, model, answer))
         except Exception as error:
             answer["error"] = {"type": type(error).__name__, "message": str(error)[:500]}
         try:
             written = json.dumps(answer, default=repr)
         except ValueError as error:  # such as an object that holds itself
             written = json.dumps(nothing_yet() | {"error": {"type": type(error).__name__, "message": str(error)}})
-        out.write(written + "\n")
-        out.flush()
+        OUT.write(written + "\n")
+        OUT.flush()
