@@ -44,7 +44,7 @@ def _main(inspection: Inspection) -> Markup:
     facts = [element("div", element("dt", name), element("dd", value)) for name, value in _facts(inspection)]
     sections = [
         _section("facts", "Facts", element("dl", *facts, class_="facts")),
-        _section("arrival", "Arrival", plot_of(inspection)),
+        _section("arrival", "Arrival", join(plot_of(inspection), _untimed(inspection))),
         _section("message", "Message", join(_error(inspection), message_cards(inspection))),
     ]
     if inspection.warnings:
@@ -56,6 +56,11 @@ def _main(inspection: Inspection) -> Markup:
 def _facts(inspection: Inspection) -> list[tuple[str, str]]:
     usage = usage_of(inspection)
     return [*facts_of(inspection), ("finish", finish_of(inspection)), *([("usage", usage)] if usage else [])]
+
+
+def _untimed(inspection: Inspection) -> Markup:
+    words = "When the bytes came is not known, so rows stand in their order."
+    return Markup("") if inspection.is_timed else element("p", words, class_="soft")
 
 
 def _error(inspection: Inspection) -> Markup:
