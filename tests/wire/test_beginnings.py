@@ -51,11 +51,13 @@ PROTOCOLS = [name for name, wire in WIRES.items() if wire.encodes]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@given(st.lists(MESSAGES, min_size=1, max_size=9), st.lists(st.integers(0, 9), min_size=1, max_size=6))
+@given(st.lists(MESSAGES, min_size=1, max_size=9), st.lists(st.integers(1, 10), min_size=1, max_size=6))
 def test_on_every_wire_a_history_that_was_sent_before_is_encoded_as_a_whole_one(protocol, messages, lengths):
     encode, cache = WIRES[protocol].encode(), EncodingCache()
     for length in lengths:
-        request = Request(model="m", messages=(ASKED, *messages[:length]))
+        request = Request(model="m", messages=tuple([*messages, ASKED][:length]))
+        if not any(isinstance(message, UserMessage) for message in request.messages):
+            continue  # what may go without a user's word differs from wire to wire
         assert encode(request, DEFAULT, cache=cache) == encode(request, DEFAULT)
 
 
@@ -115,6 +117,8 @@ def cost_of_the_last_round(protocol, rounds):
     return calls
 
 
-@pytest.mark.parametrize("protocol", ["openai-chat", "openai-responses", "cohere-v2", "ollama", "gemini-interactions"])
+@pytest.mark.parametrize(
+    "protocol", ["openai-chat", "openai-responses", "anthropic-messages", "cohere-v2", "ollama", "gemini-interactions"]
+)
 def test_a_round_costs_the_same_however_long_the_talk_is(protocol):
     assert cost_of_the_last_round(protocol, 200) <= 1.1 * cost_of_the_last_round(protocol, 10)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from operator import is_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,7 @@ class Beginning(msgspec.Struct):
         is_after_tool: whether the last of them is a tool's result.
         size: about how much memory `wire` takes, in bytes.
         protocol: what it was encoded as, where a cache serves more than one form.
+        rest: what else the encoder needs to go on; its own affair.
     """
 
     messages: tuple[Message, ...]
@@ -44,6 +45,7 @@ class Beginning(msgspec.Struct):
     is_after_tool: bool = False
     size: int = 0
     protocol: str = ""
+    rest: Any = None
 
 
 class Beginnings:

@@ -199,3 +199,9 @@ class TestTheCache:
         assert cache.misses == missed + 1
         assert again == encode_request(Request(model="m", messages=(*history, UserMessage("b")), tools=tools), OWN)
         assert first.body != again.body
+
+
+def test_an_answer_is_the_last_also_where_nothing_is_sent_of_what_follows():
+    talk = (UserMessage("q"), AssistantMessage("line\n"))
+    assert messages_of(*talk, UserMessage(())) == messages_of(*talk)
+    assert messages_of(*talk)[-1]["content"] == [text("line")]

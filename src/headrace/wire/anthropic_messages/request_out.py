@@ -29,8 +29,9 @@ from headrace.wire.anthropic_messages.request_assistant import encode_assistant
 from headrace.wire.anthropic_messages.request_content import CACHE_CONTROL, content, marked, result_block
 from headrace.wire.anthropic_messages.request_options import option_fields
 from headrace.wire.anthropic_messages.request_tools import tool_fields
+from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
-from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_names import legal_tool_name
@@ -97,6 +98,7 @@ class _Messages:
     """Puts the encoded messages of a history in a row, of one role after the other.
 
     Attributes:
+        wire: the messages that are whole, encoded.
         system: the blocks of the instructions.
         called: the names of the tools that were called.
     """
@@ -107,26 +109,41 @@ class _Messages:
         self.system: list[dict[str, Any]] = []
         self.called: list[str] = []
         self.warnings: list[Warning] = []
-        self._wire: list[tuple[str, list[bytes]]] = []
+        self.wire: list[bytes] = []
+        self._role = ""  # of the last message, which may still grow
+        self._blocks: list[bytes] = []
+        self._before = b""  # how the message before it begins
         self._is_in_round = False
 
     def add_all(self, request: Request) -> None:
-        history = pair(request.messages, self.profile)
+        """Add a history; one that begins as one before goes on where that ended."""
+        messages, profile, beginnings = request.messages, self.profile, self.cache.beginnings
+        known, pairing, history = resume(beginnings, messages, profile, PATH)
+        if known is not None:
+            self.wire, self.warnings, self._is_in_round = known.wire, list(known.warnings), known.is_after_tool
+            self.system, self.called, self._role, self._blocks, self._before, _ = known.rest
+        added = len(self.wire)
         for stray in history.strays:
             self._warn(stray.index, (Note(stray.part, stray.why),))
-        last = next((turn for turn in reversed(history.turns) if not isinstance(turn.message, SystemMessage)), None)
+        spoken = (turn for turn in reversed(history.turns) if not isinstance(turn.message, SystemMessage))
+        last = next((turn for turn in spoken if self._fragment(turn).body), None)
+        is_end = last is not None and isinstance(last.message, AssistantMessage) and not last.calls
         for turn in history.turns:
             if isinstance(turn.message, SystemMessage):
                 self._instructions(turn)
             else:
-                self._turn(turn, is_last=turn is last)
+                self._turn(turn, is_end=is_end and turn is last)
+        if pairing.is_settled and messages and not is_end:  # an answer that is the last has another form than later
+            whole = size_of(self.wire[added:]) + (0 if known is None else known.rest[-1])
+            rest = (self.system, self.called, self._role, self._blocks, self._before, whole)
+            size = whole + size_of(self._blocks)
+            beginnings.put(
+                Beginning(messages, profile, pairing, self.wire, tuple(self.warnings), self._is_in_round, size, protocol=PATH, rest=rest)
+            )
 
     def value(self) -> bytes:
         """Return the messages as JSON."""
-        messages = self._wire
-        if messages and messages[0][0] != "user":
-            messages = [("user", [_OPENING]), *messages]
-        return b"[" + b",".join(_message(role, blocks) for role, blocks in messages) + b"]"
+        return b"[" + b",".join([*self.wire, _message(self._role, self._blocks)] if self._blocks else []) + b"]"
 
     def system_value(self) -> str | list[dict[str, Any]]:
         """Return the instructions: a text where that is all."""
@@ -136,9 +153,7 @@ class _Messages:
     @property
     def is_in_round_without_thinking(self) -> bool:
         """Whether the history ends in results of calls whose message does not begin with thinking."""
-        if not self._is_in_round or len(self._wire) < 2:
-            return False
-        return not self._wire[-2][1][0].startswith(_THINKING)
+        return self._is_in_round and bool(self._before) and not self._before.startswith(_THINKING)
 
     def _instructions(self, turn: Turn) -> None:
         message = turn.message
@@ -148,17 +163,20 @@ class _Messages:
         self.system += marked(content(message.parts, self.profile, notes), message.metadata)
         self._warn(turn.index, notes)
 
-    def _turn(self, turn: Turn, *, is_last: bool) -> None:
-        is_end = is_last and isinstance(turn.message, AssistantMessage) and not turn.calls
-        key = (is_end, *(paired.wire_id for paired in turn.calls))
-        fragment = self.cache.find(turn.message, self.profile, key)
-        if fragment is None:
-            fragment = self.cache.store(turn.message, self.profile, key, self._encoded(turn, is_end=is_end))
+    def _turn(self, turn: Turn, *, is_end: bool) -> None:
+        fragment = self._fragment(turn, is_end=is_end)
         self._warn(turn.index, fragment.notes)
         self._put(turn.message.role, fragment.body)
         self._is_in_round = self._is_in_round and turn.message.role == "user"
         for paired in turn.calls:
             self._result(turn.index, paired)
+
+    def _fragment(self, turn: Turn, *, is_end: bool = False) -> Fragment:
+        key = (is_end, *(paired.wire_id for paired in turn.calls))
+        fragment = self.cache.find(turn.message, self.profile, key)
+        if fragment is None:
+            fragment = self.cache.store(turn.message, self.profile, key, self._encoded(turn, is_end=is_end))
+        return fragment
 
     def _encoded(self, turn: Turn, *, is_end: bool) -> Fragment:
         message = turn.message
@@ -188,10 +206,15 @@ class _Messages:
         """Put blocks behind those of the same role: results and the user's next words are one message."""
         if not blocks:
             return
-        if self._wire and self._wire[-1][0] == role:
-            self._wire[-1][1].append(blocks)
-        else:
-            self._wire.append((role, [blocks]))
+        if self._role == role:
+            self._blocks.append(blocks)
+            return
+        if self._blocks:
+            self.wire.append(_message(self._role, self._blocks))
+            self._before = self._blocks[0]
+        elif role != "user":
+            self.wire.append(_message("user", [_OPENING]))
+        self._role, self._blocks = role, [blocks]
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
         self.warnings += loss_warnings(index, notes)
