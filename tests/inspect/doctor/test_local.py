@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from headrace._sync import run
 from headrace.inspect.doctor.ask import Bounds, Endpoint, Examination
 from headrace.inspect.doctor.probes import chosen
 from headrace.models.local import LocalServer
@@ -29,7 +30,7 @@ def server(local_weights):
 async def examined(server, protocol, names, folder):
     """The findings by probe, and the examination."""
     endpoint = Endpoint(base_url=server.base_url, model=server.model, protocol=protocol, api_key=Secret(server.api_key))
-    examination = Examination(endpoint, chosen(names), folder=folder, bounds=Bounds(side_by_side=2))
+    examination = Examination(endpoint, chosen(names), folder=folder, bounds=Bounds(side_by_side=1))
     await examination.run()
     found = {}
     for finding in examination.findings:
@@ -38,8 +39,8 @@ async def examined(server, protocol, names, folder):
 
 
 @pytest.fixture(scope="module")
-async def chat(server, tmp_path_factory):
-    return await examined(server, "openai-chat", CHAT, tmp_path_factory.mktemp("chat"))
+def chat(server, tmp_path_factory):
+    return run(examined(server, "openai-chat", CHAT, tmp_path_factory.mktemp("chat")))
 
 
 def levels(found, name):
