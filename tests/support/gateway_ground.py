@@ -23,8 +23,7 @@ def asked(*, stream=True, model="mine", **more):
 
 def upstream(url, name="up", protocol="openai-chat", **more):
     """The settings of an upstream."""
-    base = url if protocol == "anthropic-messages" else f"{url}/v1"
-    return {"name": name, "base_url": base, "protocol": protocol, "api_key_env": "UP_KEY", "max_retries": 0, **more}
+    return {"name": name, "base_url": f"{url}/v1", "protocol": protocol, "api_key_env": "UP_KEY", "max_retries": 0, **more}
 
 
 @dataclass

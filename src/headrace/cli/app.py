@@ -20,6 +20,7 @@ from headrace.cli.chat import chat_command
 from headrace.cli.doctor import FOLDER as DOCTOR_FOLDER
 from headrace.cli.doctor import Wanted, doctor_command
 from headrace.cli.exits import guarded
+from headrace.cli.gateway import gateway_app
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
 from headrace.cli.options import with_choices
 from headrace.cli.run import Manner as RunManner
@@ -37,6 +38,7 @@ app: Final = typer.Typer(
 )
 local_app: Final = typer.Typer(help="The model that runs in this process.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(local_app, name="local")
+app.add_typer(gateway_app, name="gateway")
 
 _Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]
 _Host = Annotated[str, typer.Option(help="Which address to listen at; anything but the default lets other machines in.")]

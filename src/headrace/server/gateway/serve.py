@@ -153,10 +153,9 @@ def _protocol() -> Any:
         def data_received(self, data: bytes) -> None:
             if not self._is_in_body:
                 self._head_bytes += len(data)
-                if self._head_bytes > _MAX_HEAD_BYTES + len(data):
-                    self.transport.close()
-                    return
             super().data_received(data)
+            if not self._is_in_body and self._head_bytes > _MAX_HEAD_BYTES:
+                self.transport.close()
 
         def on_headers_complete(self) -> None:
             self._is_in_body, self._head_bytes = True, 0
