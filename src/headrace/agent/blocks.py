@@ -32,9 +32,10 @@ class Scribe:
         round: the round that events belong to.
         at: the time that events get.
         made: the events that were made and not taken yet, in order.
+        is_watched: somebody takes them; else only the sink gets events.
     """
 
-    __slots__ = ("_sink", "at", "made", "round", "run_id", "seq")
+    __slots__ = ("_sink", "at", "is_watched", "made", "round", "run_id", "seq")
 
     def __init__(self, run_id: str, *, at: datetime = _BEGINNING, sink: Callable[[Event], object] | None = None) -> None:
         """Start before the first event; `sink` sees each event as it is made."""
@@ -44,12 +45,16 @@ class Scribe:
         self.round = 0
         self.at = at
         self.made: deque[Event] = deque()
+        self.is_watched = True
 
     def add(self, kind: Callable[..., Event], *fields: Any) -> None:
         """Make the next event, of this class, with these fields of its own."""
         self.seq += 1
+        if not self.is_watched and self._sink is None:
+            return  # nobody would ever see it
         event = kind(self.seq, self.run_id, self.round, self.at, *fields)
-        self.made.append(event)
+        if self.is_watched:
+            self.made.append(event)
         if self._sink is not None:
             self._sink(event)
 

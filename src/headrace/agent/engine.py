@@ -89,7 +89,7 @@ class Engine:
 
     def unwatch(self) -> None:
         """Nobody takes the events as they come: a step may do more at once."""
-        self._listening.is_watched = False
+        self._ledger.unwatch()
 
     async def step(self) -> None:
         """Do the next thing; events, the result or a failure may come of it.

@@ -74,6 +74,15 @@ class Ledger:
         return self._scribe.seq
 
     @property
+    def is_watched(self) -> bool:
+        """Whether somebody takes the events as they come."""
+        return self._scribe.is_watched
+
+    def unwatch(self) -> None:
+        """Nobody takes events: `made` stays empty, and only the sink gets them."""
+        self._scribe.is_watched = False
+
+    @property
     def usage(self) -> Usage:
         """The sum over the rounds, those of sub-agents included."""
         return self.spending.total

@@ -6,8 +6,6 @@ decided elsewhere.
 
 from __future__ import annotations
 
-from typing import Final
-
 from headrace.agent.asking import Asked, Asking
 from headrace.agent.early import Early
 from headrace.agent.heard import Heard, Hearing
@@ -18,16 +16,12 @@ from headrace.agent.standing import Standing
 from headrace.errors import ContextLengthError
 from headrace.messages.message import AssistantMessage
 
-MAX_UNREAD: Final = 256
-"""How many events may be made, about, before somebody gets to take them."""
-
 
 class Listening:
     """Gets the answers of one run.
 
     Attributes:
         is_forced: the answer on its way must be the last.
-        is_watched: somebody takes the events as they come, so each chunk is handed on by itself.
     """
 
     def __init__(self, setup: Setup, run: Standing) -> None:
@@ -41,7 +35,6 @@ class Listening:
         self._reading: Reading | None = None
         self._early: Early | None = None
         self.is_forced = self._has_recovered = False
-        self.is_watched = True
 
     @property
     def is_open(self) -> bool:
@@ -70,7 +63,7 @@ class Listening:
             while await self._reading.read():
                 if self._early is not None:
                     await self._look_early()
-                if self.is_watched or len(self._ledger.made) >= MAX_UNREAD:
+                if self._ledger.is_watched:
                     return None
         except ContextLengthError:
             if self._has_recovered or self._ledger.blocks.has_begun:

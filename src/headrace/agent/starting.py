@@ -126,7 +126,6 @@ async def run_through(engine: Engine) -> RunResult:
     engine.unwatch()
     while not engine.is_over:
         await engine.step()
-        engine.made.clear()
     if engine.failure is not None:
         raise engine.failure
     assert engine.result is not None
