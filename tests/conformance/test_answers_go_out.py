@@ -19,7 +19,9 @@ from headrace.wire.protocols import WIRES
 SERVED = [name for name, wire in WIRES.items() if wire.serves]
 EVERY = 1 if os.environ.get("HEADRACE_THOROUGH", "") not in {"", "0"} else 4
 LOADERS = (("cases", "load_cases"), ("corpus", "load_corpus"), ("captures", "load_captures"))
-STOPS = {"openai-chat": {"pause", "other"}, "openai-responses": {"pause", "other"}, "anthropic-messages": {"other"}}
+STOPS = {
+    "openai-chat": {"pause", "other"}, "openai-responses": {"pause", "other"}, "anthropic-messages": {"other"}, "gemini": {"pause"},
+}  # fmt: skip
 """Finish reasons that a wire has no word for."""
 STAY = {
     "truncated_tool_arguments", "invalid_tool_arguments", "arguments_not_object", "leaked_special_tokens", "possible_inline_tool_call",
@@ -64,6 +66,12 @@ def expected(before, after, target):
         return None
     if target == "anthropic-messages" and wanted["refusal"]:
         wanted.update(text=wanted["text"] + wanted["refusal"], refusal="", finish_reason="content_filter")
+    if target == "gemini":  # no place for a refusal, for arguments that are no object, for what was written to a cache
+        calls = [call for call in wanted["tool_calls"] if "arguments" in call]
+        usage = {name: count for name, count in (wanted["usage"] or {}).items() if name != "cache_write_tokens"}
+        if usage:  # thoughts are a part of the output here, whatever a server counts
+            usage["output_tokens"] = max(usage["output_tokens"] or 0, usage["reasoning_tokens"] or 0)
+        wanted.update(text=wanted["text"] + wanted["refusal"], refusal="", tool_calls=calls, usage=usage)
     if before["error"] is not None:
         wanted["finish_reason"] = "error"
         wanted["usage"] = after["usage"]  # of an answer that failed it is told where there is a place for it

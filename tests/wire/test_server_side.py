@@ -11,7 +11,7 @@ from headrace.messages.message import AssistantMessage, SystemMessage, ToolMessa
 from headrace.messages.parts import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from headrace.messages.request import Request, Settings, ToolSpec
 from headrace.wire.protocols import WIRES
-from headrace.wire.server_side import APART, AnswerOptions, Head, Incoming, kind_of_error
+from headrace.wire.server_side import APART, AnswerOptions, Head, Incoming, kind_of_error, one_line
 
 MARK = {"cache_control": {}}
 
@@ -96,3 +96,9 @@ def test_a_protocol_that_is_served_has_all_that_it_takes(name):
     out = wire.new_stream_out()(Head(id="1", model="m"), AnswerOptions())
     assert (out.media_type, out.is_over, out.repairs) == ("text/event-stream", False, ())
     assert wire.refuse()(400, "invalid_request", "No.")[0] == 400
+
+
+def test_bytes_that_are_passed_on_as_they_came_break_no_line():
+    raw = msgspec.Raw(b'{\r\n "a": "b\\n"\n}')
+    assert one_line({"x": raw}) == b'{"x":{   "a": "b\\n" }}'
+    assert one_line(["\n"]) == b'["\\n"]'

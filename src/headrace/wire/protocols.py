@@ -153,7 +153,7 @@ WIRES: Final = {
             serves=True,
             has_named_events=True,
         ),
-        Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, framing="array"),
+        Wire(name="gemini", folder="gemini", decoder="GeminiDecoder", encodes=True, serves=True, framing="array"),
         Wire(name="gemini-interactions", folder="gemini_interactions", decoder="InteractionsDecoder", encodes=True, has_named_events=True),
         Wire(name="bedrock-converse", folder="bedrock_converse", decoder="ConverseDecoder", encodes=True, framing="binary"),
         Wire(name="bedrock-invoke", folder="bedrock_invoke", decoder="InvokeDecoder", encodes=True, framing="binary"),

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from headrace._json import EMPTY, freeze
+from headrace._json import EMPTY, JSON, dumps, freeze
 from headrace.errors import UnsupportedError
 from headrace.messages.chunk import MessageChunk
 from headrace.messages.deltas import StreamError
@@ -56,11 +56,14 @@ class AnswerOptions(msgspec.Struct, frozen=True, kw_only=True):
         includes_usage: the stream ends with a report of usage, on a wire that gives one only if asked.
         echoed: members of the request that an answer repeats, on a wire whose answers do.
         is_array: the stream is one JSON array instead of events, on a wire that has both.
+        tool_names: the tools that were declared; a call whose name is one of them, and the beginning of no other, can begin before its
+            arguments come. None: not known, and every name is taken for whole where a wire lets it grow.
     """
 
     includes_usage: bool = True
     echoed: dict[str, Any] = EMPTY
     is_array: bool = False
+    tool_names: frozenset[str] | None = None
 
 
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,6 +237,12 @@ def _part_without(part: Part, place: str, left: list[str]) -> Part:
             return msgspec.structs.replace(part, parts=parts, metadata=EMPTY)
         case _:
             return part
+
+
+def one_line(value: JSON) -> bytes:
+    """Encode a value as one line, as an event needs it: bytes that are passed on as they came may hold line breaks between the tokens."""
+    data = dumps(value)
+    return data.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in data or b"\r" in data else data
 
 
 def kind_of_error(error: StreamError) -> RefusalKind:

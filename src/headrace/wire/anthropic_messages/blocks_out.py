@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Any
 
-from headrace._json import JSON, dumps
+from headrace._json import JSON
+from headrace.wire.server_side import one_line
 
 
 class BlockOut:
@@ -38,7 +39,7 @@ class BlockOut:
 
 def event(kind: str, **fields: JSON) -> bytes:
     """Return one event, named by its type."""
-    return b"event: " + kind.encode() + b"\ndata: " + dumps({"type": kind, **fields}) + b"\n\n"
+    return b"event: " + kind.encode() + b"\ndata: " + one_line({"type": kind, **fields}) + b"\n\n"
 
 
 class BlocksOut:

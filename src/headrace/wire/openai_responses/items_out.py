@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from headrace._json import JSON, dumps
+from headrace._json import JSON
 from headrace.messages.identity import object_of
 from headrace.messages.parts import CallKind
 from headrace.wire.openai_responses.call_in import ACTIONS
 from headrace.wire.openai_responses.sealed_reasoning import seal
+from headrace.wire.server_side import one_line
 
 TextKind: TypeAlias = Literal["output_text", "refusal", "summary_text", "reasoning_text"]
 
@@ -171,7 +172,7 @@ class ItemsOut:
 
     def event(self, kind: str, **fields: JSON) -> None:
         """Add an event; they are numbered from 0."""
-        body = dumps({"type": kind, "sequence_number": self._number, **fields})
+        body = one_line({"type": kind, "sequence_number": self._number, **fields})
         self._out.append(b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n")
         self._number += 1
 
