@@ -13,12 +13,28 @@ from headrace.server.gateway.serve import serving
 from servers import scripted_server
 
 KEY = "upstream-key-0123456789"
-PATHS = {"openai-chat": "/v1/chat/completions", "anthropic-messages": "/v1/messages", "openai-responses": "/v1/responses"}
+PATHS = {
+    "openai-chat": "/v1/chat/completions",
+    "anthropic-messages": "/v1/messages",
+    "openai-responses": "/v1/responses",
+    "gemini": "/v1beta/models/mine:streamGenerateContent?alt=sse",
+}
 
 
 def asked(*, stream=True, model="mine", **more):
-    """A question that every protocol of one user's text takes, by its own member names."""
+    """A question as both Chat Completions and Messages take it."""
     return {"model": model, "stream": stream, "max_tokens": 64, "messages": [{"role": "user", "content": "hi"}], **more}
+
+
+def question(protocol, **more):
+    """A question in a protocol's own words."""
+    match protocol:
+        case "openai-responses":
+            return {"model": "mine", "stream": True, "input": "hi", **more}
+        case "gemini":
+            return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], **more}
+        case _:
+            return asked(**more)
 
 
 def upstream(url, name="up", protocol="openai-chat", **more):
@@ -36,7 +52,7 @@ class Ground:
 
     async def ask(self, protocol="openai-chat", headers=None, **more):
         """Ask to the end."""
-        return await self.client.post(PATHS[protocol], json=asked(**more), headers=headers)
+        return await self.client.post(PATHS[protocol], json=question(protocol, **more), headers=headers)
 
     async def metrics(self):
         """The samples, by their whole name."""

@@ -120,7 +120,7 @@ class Gateway:
             said = "this gateway asks for a key: Authorization: Bearer KEY, x-api-key or x-goog-api-key"
             await _refuse(send, Refusal(status=401, kind="authentication", message=said), wire)
         elif found is not None and wire is not None:
-            await self._exchange(_Question(found, wire, client, str(scope["method"]), headers, receive, send))
+            await self._exchange(_Question(found, wire, client, str(scope["method"]), _query_of(scope), headers, receive, send))
         elif path in ("/metrics", _MODELS) or path.startswith(_MODELS + "/"):
             await self._look_up(path, str(scope["method"]), send)
         else:
@@ -164,10 +164,10 @@ class Gateway:
             exchange.report(self.metrics, self._clock() - exchange.began_s)
 
     async def _carry(self, question: _Question, exchange: Exchange) -> None:
-        limits, route = self.config.limits, question.found.route
+        limits = self.config.limits
         try:
             body = await read_body(question.headers, question.receive, limits.max_body_bytes)
-            incoming = question.wire.read_request()(body, model=question.found.model, is_streamed=route.is_streamed)
+            incoming = question.read(body)
             del body
         except BodyTooLargeError as error:
             await question.refuse(Refusal(status=413, kind="too_large", message=str(error)), exchange)
@@ -220,6 +220,7 @@ class _Question(msgspec.Struct, frozen=True, gc=False):
     wire: Wire
     client: Client
     method: str
+    query: str
     headers: dict[str, str]
     receive: Receive
     send: Send
@@ -236,12 +237,29 @@ class _Question(msgspec.Struct, frozen=True, gc=False):
             return Refusal(status=501, kind="server", message=f"this version does not serve {self.wire.name} yet")
         return None
 
+    def read(self, body: bytes) -> Incoming:
+        """Return what is asked.
+
+        Raises:
+            UsageError: it is no such request.
+        """
+        route = self.found.route
+        incoming = self.wire.read_request()(body, model=self.found.model, is_streamed=route.is_streamed)
+        if not route.wants_array(self.query):
+            return incoming
+        return msgspec.structs.replace(incoming, options=msgspec.structs.replace(incoming.options, is_array=True))
+
     async def refuse(self, refusal: Refusal, exchange: Exchange) -> None:
         """Send a refusal, and take its status down."""
         exchange.status = await _refuse(self.send, refusal, self.wire, exchange.id)
 
 
 # ---------------------------------------------------------------------------------------------- refusals
+
+
+def _query_of(scope: Scope) -> str:
+    query: bytes = scope.get("query_string", b"")
+    return query.decode("latin-1")
 
 
 async def _refuse(send: Send, refusal: Refusal, wire: Wire | None, request_id: str = "") -> int:

@@ -20,11 +20,17 @@ class Route(msgspec.Struct, frozen=True):
         path: the address; `{model}` stands for the model's name, which may hold slashes.
         protocol: the protocol's name.
         is_streamed: whether the address asks for a stream; None: the body says.
+        events_if: what the query must hold for the stream to be events; else it is one array. "": it is events anyway.
     """
 
     path: str
     protocol: str
     is_streamed: bool | None = None
+    events_if: str = ""
+
+    def wants_array(self, query: str) -> bool:
+        """Return whether a request with this query wants its stream as one array."""
+        return bool(self.events_if) and self.events_if not in query.split("&")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -39,7 +45,7 @@ ROUTES: Final = (
     Route("/v1/responses", "openai-responses"),
     Route("/v1/messages", "anthropic-messages"),
     Route("/v1beta/models/{model}:generateContent", "gemini", is_streamed=False),
-    Route("/v1beta/models/{model}:streamGenerateContent", "gemini", is_streamed=True),
+    Route("/v1beta/models/{model}:streamGenerateContent", "gemini", is_streamed=True, events_if="alt=sse"),
 )
 
 _PLAIN: Final = {route.path: Found(route) for route in ROUTES if "{" not in route.path}
