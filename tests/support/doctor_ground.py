@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 
 from chat_bytes import DONE, chunk
-from headrace.inspect.doctor.ask import Endpoint, Examination
+from headrace.inspect.doctor.ask import Examination
+from headrace.inspect.doctor.endpoint import Endpoint
 from headrace.inspect.doctor.evidence import Evidence
 from headrace.inspect.doctor.probes import PROBES
 from headrace.io.transport import Timeouts
@@ -52,10 +53,10 @@ def probe(name):
     return next(one for one in PROBES if one.name == name)
 
 
-async def examined(folder, name, *replies, protocol="openai-chat", timeouts=QUICK, **options):
+async def examined(folder, name, *replies, protocol="openai-chat", api_key=None, timeouts=QUICK, **options):
     """Run one probe against a server that gives these replies, in order."""
     async with scripted_server(replies) as server:
-        endpoint = Endpoint(base_url=f"{server.url}/v1", model="m", protocol=protocol)
+        endpoint = Endpoint(base_url=f"{server.url}/v1", model="m", protocol=protocol, api_key=api_key)
         examination = Examination(endpoint, [probe(name)], folder=folder, timeouts=timeouts, **options)
         await examination.run()
         return Examined(examination, server.requests)
@@ -67,10 +68,10 @@ def evidence(**fields):
     return Evidence(**{"ask": "by-hand", "message": message, "choices": (fields.get("message", message),), **fields})
 
 
-def refusal(status=400, message="no such thing", **fields):
+def refusal(status=400, message="no such thing", headers=(), **fields):
     """A refusal as servers send it."""
     error = {"message": message, "type": "invalid_request_error", "code": None, **fields}
-    return Reply([json.dumps({"error": error}).encode()], status=status, headers=JSON, framing="length")
+    return Reply([json.dumps({"error": error}).encode()], status=status, headers=[*JSON, *headers], framing="length")
 
 
 def whole(body):

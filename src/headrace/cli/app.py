@@ -28,7 +28,7 @@ from headrace.cli.run import run_command
 from headrace.cli.setup import Choices
 from headrace.cli.version import version
 from headrace.errors import UsageError
-from headrace.inspect.doctor.ask import Bounds
+from headrace.inspect.doctor.endpoint import Bounds
 from headrace.io.replay_server import Manner
 from headrace.models.local_weights import WEIGHTS
 

@@ -22,7 +22,8 @@ from headrace.cli.interrupts import interrupting
 from headrace.cli.screen import Screen, screen_of
 from headrace.cli.segments import Segment, Style
 from headrace.errors import ConfigError
-from headrace.inspect.doctor.ask import DEFAULT_TIMEOUTS, Bounds, Endpoint, Examination, Progress
+from headrace.inspect.doctor.ask import DEFAULT_TIMEOUTS, Examination, Progress
+from headrace.inspect.doctor.endpoint import Bounds, Endpoint
 from headrace.inspect.doctor.probes import chosen
 from headrace.inspect.doctor.report import Look, Word, document_of, finding_line, text_report
 from headrace.inspect.doctor.switches import config_toml
@@ -157,8 +158,8 @@ def _write_profile(examination: Examination, wanted: Wanted, file: Path) -> None
     text = config_toml(
         examination.findings,
         examination.base_profile,
+        model_id=examination.endpoint.model_id,
         protocol=wanted.protocol,
-        model=wanted.model,
         base_url=examination.endpoint.base_url,
         key_variable=wanted.key_variable,
     )

@@ -10,7 +10,8 @@ import pytest
 from chat_bytes import DONE, chunk
 from doctor_ground import IMPATIENT, QUICK, called, examined, probe, refusal, said
 from headrace.errors import ConfigError
-from headrace.inspect.doctor.ask import Bounds, Endpoint, Examination
+from headrace.inspect.doctor.ask import Examination
+from headrace.inspect.doctor.endpoint import Bounds, Endpoint
 from headrace.inspect.doctor.probes import PROBES, chosen
 from headrace.providers.secret import Secret
 from servers import Close, Reply, Stall, free_port, scripted_server
@@ -76,6 +77,16 @@ async def test_a_connection_that_breaks_before_any_answer_is_tried_once_more(tmp
     seen = await examined(tmp_path / "b", "text", early, early, HELLO)
     assert [found.level for found in seen.findings] == ["wrong"]
     assert len(seen.requests) == 2
+
+
+async def test_a_server_that_asks_to_wait_is_asked_once_more(tmp_path):
+    busy = refusal(429, headers=[("retry-after-ms", "20")])
+    seen = await examined(tmp_path / "a", "text", busy, HELLO)
+    assert [found.level for found in seen.findings] == ["right"]
+    seen = await examined(tmp_path / "b", "text", busy, busy, HELLO)
+    assert seen.said == [("unclear", "The server was too busy to answer")]
+    seen = await examined(tmp_path / "c", "text", refusal(429, headers=[("retry-after", "3600")]), HELLO)
+    assert len(seen.requests) == 1
 
 
 async def test_no_more_requests_are_sent_than_were_allowed(tmp_path):

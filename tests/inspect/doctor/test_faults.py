@@ -6,14 +6,17 @@ import json
 
 import pytest
 
+import gemini_bytes
 import messages_bytes
 import responses_bytes
+import wire_bytes
 from chat_bytes import DONE, chunk, event
 from doctor_ground import answer, call, called, evidence, examined, said, usage
 from headrace.inspect.doctor.faults import faults_in
 from headrace.inspect.doctor.forms import odd_forms
 from headrace.messages.message import AssistantMessage
 from headrace.messages.warning import CODES, Warning  # noqa: A004 - the field's word
+from headrace.providers.secret import Secret
 from servers import Reply
 
 
@@ -119,6 +122,20 @@ async def test_streams_as_the_vendors_send_them_are_right(tmp_path):
     messages = await examined(tmp_path / "m", "text", [texts], protocol="anthropic-messages")
     assert [found.level for found in (*chat.stream, *messages.stream)] == ["right"] * 2
     assert [found.level for found in (*chat.findings, *messages.findings)] == ["right"] * 2
+
+
+SPOKEN = {
+    "gemini": (gemini_bytes.stream((gemini_bytes.text("Hel"),), gemini_bytes.stop(gemini_bytes.text("lo"))), "text/event-stream"),
+    "ollama": (wire_bytes.line({"content": "Hel"}) + wire_bytes.last_line("stop", {"content": "lo"}), "application/x-ndjson"),
+}
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+async def test_other_protocols_are_examined_by_the_same_probes(tmp_path, protocol):
+    body, kind = SPOKEN[protocol]
+    seen = await examined(tmp_path, "text", Reply([body], headers=[("content-type", kind)]), protocol=protocol, api_key=Secret("k"))
+    assert [found.level for found in (*seen.findings, *seen.stream)] == ["right", "right"], seen.examination.findings
+    assert seen.examination.endpoint.model_id.endswith(":m")
 
 
 async def test_the_responses_protocol_is_examined_by_the_same_probes(tmp_path):

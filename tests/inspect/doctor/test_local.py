@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from headrace._sync import run
-from headrace.inspect.doctor.ask import Bounds, Endpoint, Examination
+from headrace.inspect.doctor.ask import Examination
+from headrace.inspect.doctor.endpoint import Bounds, Endpoint
 from headrace.inspect.doctor.probes import chosen
 from headrace.models.local import LocalServer
 from headrace.providers.secret import Secret

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from chat_bytes import DONE, chunk, event, whole_body
 from doctor_ground import answer, call, called, evidence, examined, probe, refusal, said, usage, whole
-from headrace.inspect.doctor.ask import Bounds
+from headrace.inspect.doctor.endpoint import Bounds
 from headrace.inspect.doctor.probes import PROBES
 from headrace.messages.message import AssistantMessage, Timing
 from headrace.messages.parts import TextPart
@@ -243,3 +245,10 @@ def test_every_probe_has_a_name_of_its_own_and_says_what_it_asks():
     assert set(RIGHT) == {one.name for one in PROBES if not one.protocols or "openai-chat" in one.protocols}
     assert all(one.question.endswith("?") and one.possible for one in PROBES)
     assert all(ask.settings.max_tokens for one in PROBES[1:] for ask in one.possible)
+
+
+def test_every_probe_and_every_switch_is_explained():
+    page = (Path(__file__).resolve().parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
+    assert [one.name for one in PROBES if f"`{one.name}`" not in page] == []
+    switches = {name for _, _, _, _, switches in WRONG.values() for name in switches}
+    assert [name for name in switches if f"`{name}" not in page] == []

@@ -6,7 +6,8 @@ import json
 
 from doctor_ground import QUICK, called, probe, refusal, said
 from headrace._json import dumps
-from headrace.inspect.doctor.ask import Bounds, Endpoint, Examination
+from headrace.inspect.doctor.ask import Examination
+from headrace.inspect.doctor.endpoint import Bounds, Endpoint
 from headrace.inspect.doctor.report import counts_of, document_of, finding_line, text_report
 from servers import free_port, scripted_server
 

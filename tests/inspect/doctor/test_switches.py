@@ -25,7 +25,7 @@ def found(probe="x", what="It is so.", **switches):
 
 
 def toml(*findings, base=DEFAULT, **options):
-    return config_toml(findings, base, **{"protocol": "openai-chat", "model": "org/m-1", "base_url": URL, **options})
+    return config_toml(findings, base, **{"model_id": "openai-chat:org/m-1", "protocol": "openai-chat", "base_url": URL, **options})
 
 
 def test_what_two_findings_say_of_one_switch_is_joined():
@@ -86,6 +86,14 @@ def test_the_key_is_named_by_its_variable():
     assert (provider.base_url, provider.needs_key, provider.key_variables) == (URL, True, ("LAB_KEY",))
 
 
+def test_a_protocol_with_a_profile_of_its_own_has_no_provider_beside_it():
+    base = Profile(provider="h", needs_signature=True)
+    text = toml(found(supports_names=False), base=base, model_id="anthropic-messages:m", protocol="anthropic-messages")
+    config = Config.parse(text, "profile.toml")
+    assert config.changed == ()
+    assert config.profile_of(base, "anthropic-messages", "m") == base.replace(supports_names=False)
+
+
 def test_nothing_found_is_a_config_too():
     config = Config.parse(toml(), "profile.toml")
     assert config.changed[0].profile == DEFAULT
@@ -94,7 +102,7 @@ def test_nothing_found_is_a_config_too():
 @given(st.text(), st.text())
 def test_no_word_of_a_server_or_model_can_break_the_file(what, model):
     model = f"m{model}"
-    config = Config.parse(toml(found("p", what, supports_names=False), model=model), "profile.toml")
+    config = Config.parse(toml(found("p", what, supports_names=False), model_id=f"openai-chat:{model}"), "profile.toml")
     assert config.profile_of(DEFAULT, "openai-chat", model).supports_names is False
 
 
@@ -102,10 +110,10 @@ async def test_the_file_makes_headrace_cope(tmp_path):
     """What the endpoint does not keep is not asked of it any more."""
     seen = await examined(tmp_path / "a", "named_tool", called())
     file = tmp_path / "headrace.toml"
-    file.write_text(toml(*seen.examination.findings, model="m"), encoding="utf-8")
+    file.write_text(toml(*seen.examination.findings, model_id="openai-chat:m"), encoding="utf-8")
     other = await examined(tmp_path / "b", "two_answers", refusal())
     file_2 = tmp_path / "other.toml"
-    file_2.write_text(toml(*other.examination.findings, model="m"), encoding="utf-8")
+    file_2.write_text(toml(*other.examination.findings, model_id="openai-chat:m"), encoding="utf-8")
     async with Model("openai-chat:m", base_url=URL, config=file, environ={}) as model:
         assert "named" not in model.profile.tool_choices
     async with Model("openai-chat:m", base_url=URL, config=file_2, environ={}) as model:

@@ -1,7 +1,7 @@
 """The shell that asks: runs probes against an endpoint, and keeps every answer's bytes as a recording.
 
-The rule of this file: it asks no more than it said it would, and nothing twice, but where a connection broke before any answer; whatever ends it,
-what was found by then is there. What is asked next and what it shows is the probes' matter.
+The rule of this file: it asks no more than it said it would, and nothing twice, but where a connection broke before any answer or the server asked
+to wait; whatever ends it, what was found by then is there. What is asked next and what it shows is the probes' matter.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from headrace.errors import ConfigError, HeadraceError
+from headrace.inspect.doctor.endpoint import Bounds, Endpoint
 from headrace.inspect.doctor.evidence import Evidence
 from headrace.inspect.doctor.faults import faults_in
 from headrace.inspect.doctor.probe import Ask, Finding, Probe
@@ -30,7 +31,7 @@ from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.message import AssistantMessage
 from headrace.models.model import Model
 from headrace.models.stream import SILENT
-from headrace.providers.secret import Secret
+from headrace.providers.catalogue import PROTOCOLS
 from headrace.wire.profile import Profile
 
 _NO_RETRY: Final = RetryPolicy(max_retries=-1)
@@ -39,49 +40,9 @@ _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _MAX_CHARACTERS_A_TOKEN: Final = 40
 _SPARE_CHARACTERS: Final = 4_000
 _MAX_TEXTS: Final = 64
+_MAX_WAIT_S: Final = 60.0
 DEFAULT_TIMEOUTS: Final = Timeouts(connect_s=10.0, first_chunk_s=60.0, idle_s=30.0, total_s=180.0)
 """How long the doctor waits; shorter than an agent would, since its questions are small."""
-
-
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What is examined.
-
-    Attributes:
-        base_url: where the API begins, version included.
-        model: the model's name there.
-        protocol: the protocol to speak.
-        api_key: the key, or None.
-    """
-
-    base_url: str
-    model: str
-    protocol: str = "openai-chat"
-    api_key: Secret | None = None
-
-    @property
-    def model_id(self) -> str:
-        """The id by which Headrace knows the model."""
-        return f"{self.protocol}:{self.model}"
-
-
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What an examination may cost.
-
-    Attributes:
-        max_requests: the most requests that are sent.
-        max_tokens: the most tokens that the answers may have, all together.
-        side_by_side: how many questions are asked at the same time.
-    """
-
-    max_requests: int = 120
-    max_tokens: int = 20_000
-    side_by_side: int = 2
-
-    def __post_init__(self) -> None:
-        """Refuse numbers below 1."""
-        for name in self.__struct_fields__:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it counts from 1", argument=name)
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -140,6 +101,9 @@ class Examination:
         self.output_tokens = 0
         self.seconds = 0.0
         self.is_nobody_there = False
+        if endpoint.protocol not in PROTOCOLS:
+            known = ", ".join(PROTOCOLS)
+            raise ConfigError(f"there is no protocol {endpoint.protocol!r}; there are {known}", argument="protocol")
         # It opens nothing.
         model = Model(endpoint.model_id, base_url=endpoint.base_url, api_key=endpoint.api_key, config={}, environ={})
         self.base_profile: Profile = model.profile
@@ -221,7 +185,9 @@ class Examination:
             self.tokens_allowed += tokens
             folder = self._folder / probe.name / _NAME.sub("-", ask.name)
             evidence = await self._read(ask, RecordTransport(transport, folder))
-            if _met_a_closed_door(evidence) and self.requests < self._bounds.max_requests:
+            wait_s = _once_more_after_s(evidence)
+            if wait_s is not None and self.requests < self._bounds.max_requests:
+                await asyncio.sleep(wait_s)
                 self.requests += 1
                 evidence = await self._read(ask, RecordTransport(transport, folder))
             self._count(evidence)
@@ -244,7 +210,7 @@ class Examination:
         bound = (ask.settings.max_tokens or 1_000) * (ask.settings.n or 1) * _MAX_CHARACTERS_A_TOKEN + _SPARE_CHARACTERS
         try:
             model = Model(
-                f"{endpoint.protocol}:{ask.model or endpoint.model}",
+                endpoint.id_of(ask.model or endpoint.model),
                 base_url=endpoint.base_url,
                 api_key=endpoint.api_key,
                 profile=_profile({**self._switches, **ask.profile}),
@@ -292,9 +258,18 @@ def _was_sent(evidence: Evidence) -> bool:
     return evidence.failed is None or evidence.failed.kind != "unsendable"
 
 
-def _met_a_closed_door(evidence: Evidence) -> bool:
-    """Whether the connection broke before any answer: a server may close one that was idle just when it is used again."""
-    return evidence.failed is not None and evidence.failed.kind == "broken_off" and evidence.status is None
+def _once_more_after_s(evidence: Evidence) -> float | None:
+    """How long to wait before a question is asked once more; None if its answer stands.
+
+    A server may close an idle connection just when it is used again, and one that asks to wait a little is not judged for it.
+    """
+    failed = evidence.failed
+    if failed is None:
+        return None
+    if failed.kind == "broken_off" and evidence.status is None:
+        return 0.0
+    wait_s = failed.retry_after_s if failed.kind == "busy" else None
+    return wait_s if wait_s is not None and wait_s <= _MAX_WAIT_S else None
 
 
 def _profile(switches: Mapping[str, Any]) -> Mapping[str, Any] | None:

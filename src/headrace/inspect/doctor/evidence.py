@@ -43,6 +43,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
         status: the HTTP status, if it was one that says no.
         code: the server's own code.
         stage: which limit ran out, of what hung.
+        retry_after_s: how long the server asked to wait, or None.
     """
 
     kind: FailureKind
@@ -50,6 +51,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     code: str | None = None
     stage: str | None = None
+    retry_after_s: float | None = None
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

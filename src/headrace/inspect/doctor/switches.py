@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from headrace._json import JSON, dumps_text
 from headrace.inspect.doctor.probe import Finding
-from headrace.wire.profile import Profile
+from headrace.wire.profile import DEFAULT, Profile
 
 _LACKING: Final = frozenset({"tool_choices", "output_formats"})
 """Switches that list what there is: of two lists only what is in both is there."""
@@ -36,21 +36,29 @@ def joined(findings: Iterable[Finding], base: Profile) -> dict[str, Any]:
 
 
 def config_toml(
-    findings: Iterable[Finding], base: Profile, *, protocol: str, model: str, base_url: str, key_variable: str | None = None
+    findings: Iterable[Finding], base: Profile, *, model_id: str, protocol: str, base_url: str, key_variable: str | None = None
 ) -> str:
     """Return a `headrace.toml` with the switches that were found, each with the reason as a comment.
 
-    They stand twice: for the model at any address (`Model("protocol:model", base_url=…)`, the gateway), and for a provider of the endpoint's
-    own, by whose name the command line finds it.
+    They stand for the model at any address (`Model(model_id, base_url=…)`); where the endpoint is like any other of its protocol, they stand a
+    second time, for a provider of its own, by whose name the command line and the gateway find it with every model that it has.
     """
     found = [finding for finding in findings if finding.switches]
     switches = joined(found, base)
-    name = re.sub(r"[^a-z0-9]+", "-", base_url.lower().partition("://")[2]).strip("-")[:60] or "examined"
     lines = [
-        *_comment(f"What `headrace doctor` found out about {base_url}, model {model}, by {protocol}."),
+        *_comment(f"What `headrace doctor` found out about {base_url}, model {model_id}, by {protocol}."),
         "# Use it as headrace.toml, or name it in HEADRACE_CONFIG.",
         "",
-        *_table(f"models.{_key(f'{protocol}:{model}')}.profile", switches, found),
+        *_table(f"models.{_key(model_id)}.profile", switches, found),
+    ]
+    if base.replace(provider="") == DEFAULT:
+        lines += _provider(base_url, protocol, switches, key_variable)
+    return "\n".join(lines) + "\n"
+
+
+def _provider(base_url: str, protocol: str, switches: Mapping[str, Any], key_variable: str | None) -> list[str]:
+    name = re.sub(r"[^a-z0-9]+", "-", base_url.lower().partition("://")[2]).strip("-")[:60] or "examined"
+    lines = [
         "",
         f"[providers.{_key(name)}]",
         f"base_url = {_text(base_url)}",
@@ -59,8 +67,7 @@ def config_toml(
     ]
     if key_variable is not None:
         lines.append(f"key_variables = [{_text(key_variable)}]")
-    lines += ["", *_table(f"providers.{_key(name)}.profile", switches, ())]
-    return "\n".join(lines) + "\n"
+    return [*lines, "", *_table(f"providers.{_key(name)}.profile", switches, ())]
 
 
 def _table(path: str, switches: Mapping[str, Any], reasons: Iterable[Finding]) -> list[str]:

@@ -61,6 +61,7 @@ def failed_of(error: HeadraceError) -> Failed:
         words=str(error),
         status=status,
         code=error.code if isinstance(error, APIError) else None,
+        retry_after_s=error.retry_after_s if isinstance(error, APIError) else None,
         stage=error.stage if isinstance(error, StreamTimeoutError) else None,
     )
 
