@@ -49,13 +49,14 @@ class PartsOut:
         error: why nothing more can be said, where that is known before the end.
     """
 
-    def __init__(self, writer: Writer, new_id: Callable[[], str] | None, *, prefix: str) -> None:
+    def __init__(self, writer: Writer, new_id: Callable[[], str] | None, *, prefix: str, tool_names: frozenset[str] | None = None) -> None:
         """Start before the first chunk.
 
         Args:
             writer: is told.
             new_id: makes the ids of calls that have none; by default `prefix` and a number, unique in the answer.
             prefix: what such ids begin with.
+            tool_names: see `AnswerOptions`.
         """
         self.fold = Accumulator()
         self.has_said = False
@@ -63,6 +64,7 @@ class PartsOut:
         self._writer = writer
         self._new_id = new_id
         self._prefix = prefix
+        self._tool_names = tool_names
         self._made = 0
         self._begin()
         self._own: list[Warning] = []
@@ -210,7 +212,12 @@ class PartsOut:
             return True
         if known.id is None and not known.is_id_optional:
             return False
-        return call.is_numbered or self._writer.takes_late_names or call.has_arguments
+        return call.is_numbered or call.has_arguments or self._is_whole_name(known.name)
+
+    def _is_whole_name(self, name: str) -> bool:
+        if self._tool_names is None:
+            return self._writer.takes_late_names
+        return name in self._tool_names and not any(other.startswith(name) and other != name for other in self._tool_names)
 
     def _start(self, call: CallOut, data: dict[str, Any]) -> None:
         known = call.call

@@ -219,7 +219,7 @@ def test_indexes_are_dense_in_the_order_in_which_calls_began():
         chunk(ToolCallFragment(None, None, ":1}", 7)),
     ]
     indexes = [(item["index"], item["function"]["arguments"]) for items in calls(*some) for item in items]
-    assert indexes == [(0, '{"y"'), (1, "{"), (1, "}"), (0, ":1}")]
+    assert indexes == [(0, '{"y"'), (0, ":1}"), (1, "{}")]
 
 
 def test_a_call_waits_for_its_name_and_id():

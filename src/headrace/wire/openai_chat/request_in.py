@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
+import msgspec
+
 from headrace.errors import UsageError
 from headrace.messages.request import NamedTool, OutputFormat, ReasoningEffort, Request, Settings, ToolChoice, ToolMode, ToolSpec
 from headrace.wire.openai_chat.message_in import read_message
@@ -49,7 +51,7 @@ def read_request(body: bytes, *, model: str | None = None, is_streamed: bool | N
     choice, tools = _choice(fields, tools, extra)
     output = _output(fields, extra)
     streamed = fields.boolean("stream")
-    options = _options(fields, extra)
+    options = msgspec.structs.replace(_options(fields, extra), tool_names=frozenset(tool.name for tool in tools))
     settings = _settings(fields, extra)
     request = Request(
         model=name,

@@ -1,7 +1,7 @@
 """Chat Completions, as a server: chunks in, the stream out that the vendor itself would send.
 
-The rule of this file: role first; a call's id, name and index on its first fragment, indexes dense in the order in which calls began; the
-finish reason in a choice's last event; usage once behind it, if asked; `[DONE]` after a whole answer and after nothing else. An error is
+The rule of this file: role first; a call's id, name and index on its first fragment, indexes dense in the order in which calls began, one
+call after the other; the finish reason in a choice's last event; usage once behind it, if asked; `[DONE]` after a whole answer and after nothing else. An error is
 an event with an `error` object, and the end. Reasoning goes as `reasoning_content`.
 
 Source: https://platform.openai.com/docs/api-reference/chat/streaming.
@@ -22,11 +22,12 @@ from headrace.messages.parts import JsonPart, MediaPart, Part, ReasoningPart, Re
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.call_out import CallOut
 from headrace.wire.openai_chat.answer_out import answer_body, image_item, is_annotation, kind_word
+from headrace.wire.openai_chat.calls_in_turn import CallsInTurn, Said
 from headrace.wire.openai_chat.delta_out import DeltaOut
 from headrace.wire.openai_chat.finish_out import error_body, finish_word, stream_error_body, usage_body
 from headrace.wire.openai_chat.sealed_reasoning import sealed_details
 from headrace.wire.parts_out import PartsOut
-from headrace.wire.parts_writer import Verdict
+from headrace.wire.parts_writer import HELD_CALL, Verdict
 from headrace.wire.server_side import AnswerOptions, Head, RefusalKind
 
 _PREFIX: Final = "chatcmpl-"
@@ -60,7 +61,8 @@ class StreamOut:
         """
         self._head = head
         self._options = options or AnswerOptions()
-        self._parts = PartsOut(self, new_id, prefix="call_")
+        self._parts = PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names)
+        self._turns: dict[int, CallsInTurn] = {}
         self._choices: dict[int, DeltaOut] = {}
         self._touched: list[DeltaOut] = []
         self._before = b""
@@ -94,6 +96,8 @@ class StreamOut:
             return b""
         self._is_over = True
         verdict = self._parts.finish(error)
+        for turns in self._turns.values():
+            self._write(turns.rest())
         for index, message in verdict.messages.items():
             details = sealed_details(message)
             if details:
@@ -171,21 +175,37 @@ class StreamOut:
 
     def call_started(self, call: CallOut, data: dict[str, Any]) -> None:
         """Begin a call."""
-        body = {"name": call.name, "input": ""} if call.kind == "custom" else {"name": call.name, "arguments": ""}
-        item = {"index": call.index, "id": call.id, "type": kind_word(call.kind), kind_word(call.kind): body}
-        self._choice(call.choice).add_items("tool_calls", item | {name: value for name, value in data.items() if name not in item})
+        self._say(Said("start", call, call.name, data))
+        if self._turns[call.choice].is_waiting(call):
+            self._parts.note(HELD_CALL, "it waits until the call before it has ended", call.choice, call.key)
 
     def call_renamed(self, call: CallOut, more: str) -> None:
         """Take more of a call's name."""
-        self._choice(call.choice).grow_call(call.index, kind_word(call.kind), "name", more)
+        self._say(Said("name", call, more))
 
     def call_arguments(self, call: CallOut, text: str) -> None:
         """Take more of a call's arguments."""
-        field = "input" if call.kind == "custom" else "arguments"
-        self._choice(call.choice).grow_call(call.index, kind_word(call.kind), field, text)
+        self._say(Said("arguments", call, text))
 
     def call_ended(self, call: CallOut) -> None:
-        """Nothing is said of it."""
+        """Let the next one go; of this one nothing is said."""
+        self._write(self._turns[call.choice].end(call))
+
+    def _say(self, said: Said) -> None:
+        turns = self._turns.get(said.call.choice)
+        if turns is None:
+            turns = self._turns[said.call.choice] = CallsInTurn()
+        self._write(turns.say(said))
+
+    def _write(self, several: list[Said]) -> None:
+        for what, call, text, data in several:
+            word, choice = kind_word(call.kind), self._choice(call.choice)
+            field = "input" if call.kind == "custom" else "arguments"
+            if what == "start":
+                item = {"index": call.index, "id": call.id, "type": word, word: {"name": text, field: ""}}
+                choice.add_items("tool_calls", item | {name: value for name, value in data.items() if name not in item})
+            else:
+                choice.grow_call(call.index, word, "name" if what == "name" else field, text)
 
     def media(self, key: int, delta: MediaDelta) -> None:
         """Take a piece of a sound; other media come whole."""
