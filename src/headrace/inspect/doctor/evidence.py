@@ -137,6 +137,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """What the decoder had to repair, over all choices."""
         return tuple(warning for message in self.choices or (self.message,) for warning in message.warnings)
 
+    def was_told(self, setting: str) -> bool:
+        """Whether a setting was sent; where a protocol has no word for it, it was left out."""
+        return not any(one.code == "dropped_for_provider" and f"settings.{setting}:" in one.detail for one in self.warnings)
+
     def values_of(self, *names: str) -> list[tuple[str, Any]]:
         """Return the values of members of these names anywhere in the events, with the name; null, empty text and empty lists are left out."""
         found = ((key, value) for event in self.events for key, value in members(event) if key in names)

@@ -47,9 +47,18 @@ def _then_settings(seen: Seen) -> tuple[Ask, ...]:
     return _EACH if len(seen) == 1 and seen[0].is_refused else ()
 
 
+def _taken(evidence: Evidence) -> Finding:
+    told = [name for name in _HINTS if evidence.was_told(name)]
+    lacking = [name for name in _HINTS if name not in told]
+    words = ", ".join(told)
+    if lacking:
+        words += f"; this protocol has no {', '.join(lacking)}"
+    return right("The usual settings of sampling are taken", words)
+
+
 def _judge_settings(seen: Seen) -> tuple[Finding, ...]:
     if not seen[0].is_refused:
-        return (trouble(seen[0]) or right("The usual settings of sampling are taken", ", ".join(_HINTS)),)
+        return (trouble(seen[0]) or _taken(seen[0]),)
     refused = [(name, evidence) for name, evidence in zip(_HINTS, seen[1:], strict=False) if evidence.is_refused]
     if not refused:
         return (

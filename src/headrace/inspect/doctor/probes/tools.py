@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.inspect.doctor.evidence import Evidence
-from headrace.inspect.doctor.probe import Ask, Finding, asking, right, unclear, wrong
+from headrace.inspect.doctor.probe import Ask, Finding, asking, right, unclear, unsupported, wrong
 from headrace.inspect.doctor.questions import CITY_TIME, CITY_WEATHER, RING, briefly
 from headrace.inspect.doctor.trouble import unless_trouble
 
@@ -64,6 +64,8 @@ def _judge_parallel(evidence: Evidence) -> Finding:
 
 
 def _judge_single(evidence: Evidence) -> Finding:
+    if not evidence.was_told("parallel_tool_calls"):
+        return unsupported("There is no way to ask for one call at a time here", "the protocol has no word for it")
     if not evidence.calls:
         return no_call(evidence, "The model did not call a tool")
     if len(evidence.calls) > 1:
