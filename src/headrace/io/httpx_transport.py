@@ -28,6 +28,7 @@ import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
+from headrace.io.pools import Pool, Pools
 from headrace.io.redact import cut, redact, redact_url, secrets_of
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
 from headrace.io.watchdog import Watchdog, timeout_error
@@ -64,7 +65,7 @@ class HttpTransport:
         proxy: the URL of a proxy for everything; without it `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, loopback
             addresses excepted. An empty string means none.
         verify: whether certificates are checked; a path to a file or folder of authorities; or a context of one's own.
-        max_connections: how many may be open at once.
+        max_connections: how many may be open to one place at once.
         keepalive_s: how long an unused connection is kept.
     """
 
@@ -86,7 +87,7 @@ class HttpTransport:
         self._max_connections = max_connections
         self._keepalive_s = keepalive_s
         self._tls: ssl.SSLContext | None = None
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpcore2.AsyncConnectionPool]] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pools]] = WeakKeyDictionary()
         self._is_closed = False
         self._checked: tuple[object, list[tuple[bytes, bytes]]] = (None, [])
 
@@ -99,8 +100,8 @@ class HttpTransport:
     async def aclose(self) -> None:
         """Close this event loop's connections; the transport cannot be used afterwards."""
         self._is_closed = True
-        for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
-            await pool.aclose()
+        for pools in self._pools.pop(asyncio.get_running_loop(), {}).values():
+            await pools.aclose()
 
     def stream(self, request: HTTPRequest, *, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> _Exchange:
         """Send a request; see `Transport.stream`."""
@@ -111,18 +112,19 @@ class HttpTransport:
         if self._is_closed:
             raise StateError("this transport is closed")
         outgoing = self._outgoing(request, timeouts)
-        pool = self._pool_for(_checked_url(request.url))
         watchdog.begin()
+        pool = await self._pools_for(_checked_url(request.url)).take()
         try:
-            raw = await pool.handle_async_request(outgoing)
-        except asyncio.CancelledError as error:
-            if (late := watchdog.ended_by(error)) is None:
-                raise
-            raise late from error
-        except (*_FAILURES, OSError) as error:
-            raise _open_error(what, error, request, timeouts) from error
+            raw = await pool.pool.handle_async_request(outgoing)
+        except BaseException as error:
+            pool.release()
+            if isinstance(error, asyncio.CancelledError) and (late := watchdog.ended_by(error)) is not None:
+                raise late from error
+            if isinstance(error, (*_FAILURES, OSError)):
+                raise _open_error(what, error, request, timeouts) from error
+            raise
         watchdog.answered()
-        return HttpResponse(raw, watchdog, what, request)
+        return HttpResponse(raw, watchdog, what, request, pool)
 
     def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpcore2.Request:
         """Return the pool's form of a request; what cannot be sent is refused here."""
@@ -140,21 +142,26 @@ class HttpTransport:
             request.method, _target(request.url), headers=headers, content=request.body, extensions={"timeout": limits}
         )
 
-    def _pool_for(self, url: httpx2.URL) -> httpcore2.AsyncConnectionPool:
+    def _pools_for(self, url: httpx2.URL) -> Pools:
         proxy = (self._proxy or None) if self._proxy is not None else _proxy_of_environment(url)
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
         # Certificates take 30 ms to load, so a plain connection has a pool without them.
         is_tls = url.scheme == "https" or (proxy or "").startswith("https:")
-        key = f"{is_tls} {proxy}"
+        key = f"{is_tls} {proxy} {url.scheme}://{url.host}:{url.port}"
         if key not in pools:
             context = self._tls_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            pools[key] = httpcore2.AsyncConnectionPool(
-                ssl_context=context,
-                proxy=None if proxy is None else _proxy(proxy, context),
+            by = None if proxy is None else _proxy(proxy, context)
+            pools[key] = Pools(
+                lambda size: httpcore2.AsyncConnectionPool(
+                    ssl_context=context,
+                    proxy=by,
+                    max_connections=size,
+                    max_keepalive_connections=size,
+                    keepalive_expiry=self._keepalive_s,
+                    socket_options=_KEEPALIVE,
+                ),
                 max_connections=self._max_connections,
-                max_keepalive_connections=self._max_connections,
-                keepalive_expiry=self._keepalive_s,
-                socket_options=_KEEPALIVE,
+                keepalive_s=self._keepalive_s,
             )
         return pools[key]
 
@@ -200,8 +207,9 @@ class _Exchange:
 class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
-    def __init__(self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest) -> None:
-        """Wrap the pool's response; `what` names the request, whose secrets are kept out of errors."""
+    def __init__(self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, pool: Pool) -> None:
+        """Wrap the response of a pool; `what` names the request, whose secrets are kept out of errors."""
+        self._pool: Pool | None = pool
         self._raw = raw
         self._watchdog = watchdog
         self._what = what
@@ -238,7 +246,12 @@ class HttpResponse:
     async def aclose(self) -> None:
         """Close the answer, and unless its body was read to the end, its connection."""
         self._watchdog.stop()
-        await self._raw.aclose()
+        try:
+            await self._raw.aclose()
+        finally:
+            if self._pool is not None:
+                self._pool.release()
+                self._pool = None
         # The generator below is left standing at a yield: it is closed here, not by whoever collects garbage. If another task waits in
         # it, that task's read fails now and ends it.
         if self._body is not None and not self._watchdog.is_waiting:
