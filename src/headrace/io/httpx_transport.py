@@ -183,9 +183,7 @@ class _Exchange:
     """A request and its answer: sent when the block begins, let go of when it ends."""
 
     def __init__(self, transport: HttpTransport, request: HTTPRequest, timeouts: Timeouts) -> None:
-        self._transport = transport
-        self._request = request
-        self._timeouts = timeouts
+        self._transport, self._request, self._timeouts = transport, request, timeouts
         self._response: HttpResponse | None = None
 
     async def __aenter__(self) -> HttpResponse:
