@@ -28,6 +28,7 @@ import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
+from headrace.io.network import Backend
 from headrace.io.pools import Pool, Pools
 from headrace.io.redact import cut, redact, redact_url, secrets_of
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
@@ -159,6 +160,7 @@ class HttpTransport:
                     max_keepalive_connections=size,
                     keepalive_expiry=self._keepalive_s,
                     socket_options=_KEEPALIVE,
+                    network_backend=Backend(),
                 ),
                 max_connections=self._max_connections,
                 keepalive_s=self._keepalive_s,

@@ -1,0 +1,216 @@
+"""Connections on asyncio's transports, as the pool uses them: plain and with TLS, read slowly, broken, timed out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from contextlib import asynccontextmanager
+
+import httpcore2
+import pytest
+
+from headrace.errors import ConnectFailedError
+from headrace.io.httpx_transport import HttpTransport
+from headrace.io.network import Backend
+from headrace.io.transport import HTTPRequest, read_bounded
+from servers import free_port
+from tls_files import server_context
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+
+
+@asynccontextmanager
+async def served(handle, **options):
+    """Serve on a free port; gives the port."""
+    tasks = set()
+
+    async def run(reader, writer):
+        tasks.add(asyncio.current_task())
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await handle(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(run, "127.0.0.1", 0, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+async def opened(port):
+    return await Backend().connect_tcp("127.0.0.1", port, timeout=5)
+
+
+async def answer(reader, writer):
+    while True:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(ANSWER)
+
+
+async def test_what_came_in_pieces_is_read_at_once_and_no_more_than_asked_for():
+    async def handle(_reader, writer):
+        writer.write(b"abc")
+        await writer.drain()
+        writer.write(b"defgh")
+
+    async with served(handle) as port:
+        stream = await opened(port)
+        got = b""
+        while len(got) < 8:
+            piece = await stream.read(3, None)
+            assert 0 < len(piece) <= 3
+            got += piece
+        assert (got, await stream.read(3, 5), await stream.read(3, None)) == (b"abcdefgh", b"", b"")
+        await stream.aclose()
+
+
+async def test_a_slow_reader_slows_its_peer_and_loses_nothing():
+    sent = 0
+
+    async def handle(_reader, writer):
+        nonlocal sent
+        for _ in range(400):
+            writer.write(b"x" * 65536)
+            await writer.drain()
+            sent += 65536
+
+    async with served(handle) as port:
+        stream = await opened(port)
+        before = -1
+        while before != sent:  # until the peer waits
+            before = sent
+            await asyncio.sleep(0.05)
+        assert sent < 400 * 65536
+        size = 0
+        while piece := await stream.read(65536, 5):
+            size += len(piece)
+        assert size == 400 * 65536
+        await stream.aclose()
+
+
+async def test_a_reset_is_an_error_of_reading_behind_what_came():
+    async def handle(_reader, writer):
+        writer.write(b"abc")
+        await writer.drain()
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async with served(handle) as port:
+        stream = await opened(port)
+        assert await stream.read(10, None) == b"abc"
+        with pytest.raises(httpcore2.ReadError):
+            await stream.read(10, None)
+        with pytest.raises(httpcore2.WriteError):
+            await stream.write(b"x", None)
+        await stream.aclose()
+
+
+async def test_a_peer_that_takes_nothing_is_an_error_of_writing_in_time():
+    async def handle(_reader, _writer):
+        await asyncio.Event().wait()
+
+    async with served(handle) as port:
+        stream = await opened(port)
+        with pytest.raises(httpcore2.WriteTimeout):
+            await stream.write(b"x" * (64 << 20), 0.1)
+        with pytest.raises(httpcore2.ReadTimeout):
+            await stream.read(1, 0.01)
+        assert stream.get_extra_info("is_readable") is False
+        await stream.aclose()
+        assert stream.get_extra_info("is_readable") is True
+
+
+async def test_a_read_that_was_given_up_leaves_the_stream_whole():
+    go = asyncio.Event()
+
+    async def handle(_reader, writer):
+        await go.wait()
+        writer.write(b"abc")
+
+    async with served(handle) as port:
+        stream = await opened(port)
+        task = asyncio.create_task(stream.read(10, None))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go.set()
+        assert await stream.read(10, None) == b"abc"
+        await stream.aclose()
+
+
+async def test_where_nobody_listens_there_is_no_connection():
+    with pytest.raises(httpcore2.ConnectError):
+        await opened(free_port())
+    with pytest.raises(httpcore2.ConnectError):
+        await Backend().connect_tcp("no-such-host.invalid", 80, timeout=5)
+
+
+async def test_an_end_that_nobody_waited_for_is_seen():
+    """The pool asks before it uses a connection again."""
+
+    async def once(reader, writer):
+        await reader.readuntil(b"!")
+        writer.write(b"?")
+
+    async with served(once) as port, asyncio.timeout(5):
+        stream = await opened(port)
+        assert not stream.get_extra_info("is_readable")
+        await stream.write(b"!", None)
+        assert await stream.read(10, None) == b"?"
+        while not stream.get_extra_info("is_readable"):  # noqa: ASYNC110 - the end has no event of its own
+            await asyncio.sleep(0)
+        await stream.aclose()
+
+
+async def test_a_connection_with_tls_is_checked_and_used_again(tmp_path):
+    context, certificate = server_context(tmp_path)
+    async with served(answer, ssl=context) as port, HttpTransport(verify=certificate) as transport:
+        for _ in range(3):
+            async with transport.stream(HTTPRequest("GET", f"https://localhost:{port}/")) as response:
+                assert await read_bounded(response) == b"hello"
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_no_connection(tmp_path):
+    context, _ = server_context(tmp_path)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda *_: None)  # the server's side tells the loop of the handshake that failed
+    async with served(answer, ssl=context) as port, HttpTransport() as transport:
+        with pytest.raises(ConnectFailedError, match=r"CERTIFICATE_VERIFY_FAILED|self.signed"):
+            async with transport.stream(HTTPRequest("GET", f"https://localhost:{port}/")):
+                pass
+
+
+async def test_tls_through_a_proxy(tmp_path):
+    context, certificate = server_context(tmp_path)
+    asked = []
+
+    async def tunnel(reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        asked.append(head.split(b"\r\n")[0])
+        there, out = await asyncio.open_connection("127.0.0.1", int(head.split(b":")[1].split(b" ")[0]))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        async def carry(source, target):
+            while data := await source.read(65536):
+                target.write(data)
+
+        try:
+            await asyncio.gather(carry(reader, out), carry(there, writer))
+        finally:
+            out.close()
+
+    async with (
+        served(answer, ssl=context) as port,
+        served(tunnel) as proxy,
+        HttpTransport(verify=certificate, proxy=f"http://127.0.0.1:{proxy}") as transport,
+        transport.stream(HTTPRequest("GET", f"https://localhost:{port}/")) as response,
+    ):
+        assert await read_bounded(response) == b"hello"
+    assert asked == [f"CONNECT localhost:{port} HTTP/1.1".encode()]
