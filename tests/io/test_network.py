@@ -12,6 +12,7 @@ import httpcore2
 import pytest
 
 from headrace.errors import ConnectFailedError
+from headrace.io import network
 from headrace.io.httpx_transport import HttpTransport
 from headrace.io.network import Backend
 from headrace.io.transport import HTTPRequest, read_bounded
@@ -214,3 +215,28 @@ async def test_tls_through_a_proxy(tmp_path):
     ):
         assert await read_bounded(response) == b"hello"
     assert asked == [f"CONNECT localhost:{port} HTTP/1.1".encode()]
+
+
+class Written:
+    """A transport that notes what is written to it."""
+
+    def __init__(self):
+        self.pieces = []
+
+    def write(self, data):
+        self.pieces.append(bytes(data))
+
+
+async def test_a_head_leaves_with_its_body_and_alone_when_the_answer_is_asked_for():
+    transport, pipe = Written(), network._Pipe()
+    stream = network._Stream(transport, pipe)
+    await stream.write(b"head ")
+    assert transport.pieces == []
+    await stream.write(b"body")
+    assert transport.pieces == [b"head body"]
+    await stream.write(b"head only")
+    pipe.data_received(b"answer")
+    assert await stream.read(100) == b"answer"
+    assert transport.pieces == [b"head body", b"head only"]
+    await stream.write(b"x" * network._HELD_BYTES)
+    assert len(transport.pieces) == 3

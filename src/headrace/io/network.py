@@ -16,6 +16,8 @@ import httpcore2
 
 _HIGH_BYTES: Final = 256 * 1024
 """So much may lie here unread; then nothing more is taken from the network, so that a slow reader slows its peer."""
+_HELD_BYTES: Final = 16 * 1024
+"""What is shorter waits for what follows it: more to write, or a read."""
 _ADDRESS_DELAY_S: Final = 0.25  # RFC 8305, section 5
 
 
@@ -54,9 +56,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
     def __init__(self, transport: asyncio.Transport, pipe: _Pipe) -> None:
         self._transport = transport
         self._pipe = pipe
+        self._held = b""  # the head of a request waits for its body: together they are one call of the system, and one packet
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         pipe = self._pipe
+        if self._held:
+            self._transport.write(self._held)
+            self._held = b""
         if pipe.is_empty:
             if timeout is None:
                 await pipe.wait()
@@ -71,7 +77,11 @@ class _Stream(httpcore2.AsyncNetworkStream):
         pipe = self._pipe
         if pipe.is_lost:
             raise httpcore2.WriteError(str(pipe.error or "the connection is closed"))
-        self._transport.write(buffer)
+        if not self._held and len(buffer) < _HELD_BYTES:
+            self._held = buffer
+            return
+        self._transport.write(self._held + buffer if self._held else buffer)
+        self._held = b""
         if pipe.is_full:
             async with _within(timeout, httpcore2.WriteTimeout, httpcore2.WriteError):
                 await pipe.wait_for_room()
