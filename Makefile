@@ -11,7 +11,7 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture format coverage bench fuzz clean
+.PHONY: help demo test check lint types architecture format coverage bench fuzz peers clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,12 @@ bench: $(DEV)  ## measure, side by side with the floor
 fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter
 	$(BIN)/python fuzz/decoders.py --seconds $(or $(SECONDS),300)
 
+peers: $(DEV)  ## ask real clients for broken streams, directly and through the gateway; writes docs/peers.md; about 2 GB of environments
+	$(BIN)/python peers/make_environments.py
+	$(BIN)/python peers/run.py
+
 clean:  ## remove the environment and every cache
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers
 
 $(RUN): pyproject.toml scripts/environment.sh
 	@PYTHON="$(PYTHON)" sh scripts/environment.sh run

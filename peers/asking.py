@@ -47,7 +47,8 @@ class Worker:
     async def _ask(self, base_url: str, model: str) -> dict[str, Any]:
         is_new = self._process is None
         process = self._process or await self._start()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             process.stdin.write(f"{model} {base_url}\n".encode())
             await process.stdin.drain()

@@ -25,7 +25,8 @@ JSON = dict[str, Any]
 RIGHT, OWN, WRONG, ERROR, CRASH, HANG = "right", "own", "wrong", "error", "crash", "hang"
 NOT_CARRIED = "not carried"
 """The stream means what Chat Completions has no form for."""
-HIDES = frozenset({"broken call as whole", "broken call left out", "failure not said"})
+AS_WHOLE = "broken call as whole"
+HIDES = frozenset({AS_WHOLE, "broken call left out", "failure not said"})
 ALWAYS_HELD = frozenset({"text", "calls", "ids"})
 """What every client makes of clean streams, or is no client."""
 FINISHED = {
@@ -74,16 +75,12 @@ def differences(truth: JSON, got: JSON, *, gives_finish: bool = True) -> list[st
         got: as in `judge`, and nothing was raised.
         gives_finish: whether the client says why a clean answer ended.
     """
-    made_up = any(_is_made_up(call, truth["tool_calls"]) for call in got["tool_calls"])
+    calls = _calls(truth, got)
     if truth["error"] is not None:
         is_said = got["finish"] == "error" or (got["finish"] is None and gives_finish)
-        return [*(["broken call as whole"] if made_up else []), *([] if is_said else ["failure not said"])]
+        return [*(word for word in calls if word == AS_WHOLE), *([] if is_said else ["failure not said"])]
     found = [name for name in ("text", "reasoning", "refusal") if not _same_words(name, truth, got)]
-    found += ["broken call as whole"] if made_up else []
-    found += _calls(truth, got) if not made_up else []
-    found += _finish(truth, got)
-    found += _usage(truth, got)
-    return found
+    return [*found, *calls, *_finish(truth, got), *_usage(truth, got)]
 
 
 def is_cut(truth: JSON) -> bool:
@@ -102,28 +99,23 @@ def _same_words(name: str, truth: JSON, got: JSON) -> bool:
     return bool(got[name] == truth[name])
 
 
-def _is_made_up(call: JSON, meant: list[JSON]) -> bool:
-    """Whether a call could be run that stands for one that must not."""
-    if call["arguments"] is None or not isinstance(call["arguments"], dict):
-        return False
-    same = [one for one in meant if one["name"] == (call["name"] or "")]
-    return bool(same) and all("raw" in one for one in same)
-
-
 def _calls(truth: JSON, got: JSON) -> list[str]:
-    whole = [call for call in truth["tool_calls"] if call not in broken(truth)]
+    hurt = broken(truth)
     left = list(got["tool_calls"])
     found: set[str] = set()
-    for call in whole:
+    for call in truth["tool_calls"]:
+        if call in hurt:
+            continue
         match = _take(left, call)
         if match is None:
             found.add("calls")
         elif not _same_id(call, match, got["tool_calls"]):
             found.add("ids")
-    hurt = broken(truth)
-    if any(isinstance(call["arguments"], dict) and call["name"] in _names(truth) for call in left):
-        found.add("calls")
-    if len(left) > len(hurt):
+    runnable = [call for call in left if isinstance(call["arguments"], dict) and call["name"] in _names(truth)]
+    as_whole = [call for call in runnable if call["name"] in {one["name"] for one in hurt}]
+    if as_whole:
+        found.add(AS_WHOLE)
+    if len(runnable) > len(as_whole) or len(left) > len(hurt):
         found.add("calls")
     if len(left) < len(hurt) and FINISHED.get(got["finish"] or "") != "length":
         found.add("broken call left out")

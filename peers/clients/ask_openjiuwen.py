@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from typing import Any
-
-os.chdir(tempfile.mkdtemp())  # it writes logs into the working folder
 
 import talk
 from openjiuwen.core.foundation.llm import Model, ModelClientConfig, ModelRequestConfig

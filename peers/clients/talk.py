@@ -23,6 +23,7 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -30,6 +31,7 @@ from typing import Any
 # What a client prints by itself, as some do while they are imported, must not stand among the answers.
 OUT = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
+os.chdir(tempfile.mkdtemp())  # nor must its logs stand where the caller is
 
 QUESTION = "What is the weather in Oslo, and what time is it there?"
 API_KEY = "sk-no-key"
