@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -96,6 +97,7 @@ async def _until_told(port: int) -> None:
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):
         print(time.process_time(), _memory_bytes(), flush=True)
+    os._exit(0)  # whatever is still open has done its part
 
 
 def _memory_bytes() -> int:
