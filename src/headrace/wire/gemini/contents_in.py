@@ -172,11 +172,15 @@ def _unsealed(parts: list[Part]) -> list[Part]:
             joined.append(part)
             continue
         length, fields = found
-        text = ""
-        while len(text) < length and joined and isinstance(last := joined[-1], ReasoningPart) and not (last.signature or last.encrypted):
-            text = last.text + text
+        pieces: list[str] = []
+        missing = length
+        while missing > 0 and joined and isinstance(last := joined[-1], ReasoningPart) and not (last.signature or last.encrypted):
+            pieces.append(last.text)
+            missing -= len(last.text)
             joined.pop()
-        before, covered = text[: len(text) - length] if length < len(text) else "", text[-length:] if length else ""
+        text = "".join(reversed(pieces))
+        start = max(0, len(text) - length)
+        before, covered = text[:start], text[start:]
         if before:
             joined.append(make(ReasoningPart, text=before))
         joined.append(make(ReasoningPart, text=covered, **fields))

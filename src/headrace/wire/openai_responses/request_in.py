@@ -76,7 +76,10 @@ def read_request(body: bytes, *, model: str | None = None, is_streamed: bool | N
     return Incoming(
         protocol=PROTOCOL,
         request=request,
-        options=AnswerOptions(echoed={member: fields.values()[member] for member in _ECHOED if member in fields}),
+        options=AnswerOptions(
+            echoed={member: fields.values()[member] for member in _ECHOED if member in fields},
+            tool_names=frozenset(tool.name for tool in tools),
+        ),
         extra={**reader.extra, **fields.rest()},
         own=own,
         needed=tuple(reader.needed),

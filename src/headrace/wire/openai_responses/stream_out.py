@@ -63,7 +63,7 @@ class StreamOut:
         self._head = head
         self._options = options or AnswerOptions()
         self._new_id = new_id
-        self._parts = PartsOut(self, new_id, prefix="call_")
+        self._parts = PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names)
         self._items = ItemsOut(self._item_id)
         self._writer = ItemWriter(self._items, self._leave_out)
         self._later: list[tuple[Callable[..., None], str, int, tuple[Any, ...]]] = []
