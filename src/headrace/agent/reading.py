@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from headrace.agent.ledger import Ledger
-from headrace.messages.deltas import Restarted
+from headrace.messages.deltas import Delta, Restarted
 from headrace.messages.message import AssistantMessage
 from headrace.models.answer import AnswerStream, AttemptDiscarded, StreamItem
 
@@ -51,15 +51,18 @@ class Reading:
             self._ledger.discard(item.attempt, item.reason, self._new_id())
             return True
         deltas = item.deltas
-        for n, delta in enumerate(deltas):
-            if type(delta) is Restarted:  # the wire's own way to say that what came is void
-                self._ledger.blocks.feed(deltas[:n])
-                attempt = len(self._stream.attempts) + 1 if self._stream is not None else 1
-                self._ledger.discard(attempt, "the provider began the message anew", self._new_id())
-                deltas = deltas[n + 1 :]
-                break
+        if Restarted in map(type, deltas):
+            deltas = self._restarted(deltas)
         self._ledger.blocks.feed(deltas)
         return True
+
+    def _restarted(self, deltas: tuple[Delta, ...]) -> tuple[Delta, ...]:
+        """The wire's own way to say that what came is void; returns what came behind it."""
+        at = next(n for n, delta in enumerate(deltas) if type(delta) is Restarted)
+        self._ledger.blocks.feed(deltas[:at])
+        attempt = len(self._stream.attempts) + 1 if self._stream is not None else 1
+        self._ledger.discard(attempt, "the provider began the message anew", self._new_id())
+        return deltas[at + 1 :]
 
     @property
     def message(self) -> AssistantMessage:
