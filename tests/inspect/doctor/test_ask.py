@@ -146,6 +146,13 @@ async def test_each_question_has_a_recording_of_its_own_and_the_key_is_in_none(t
     assert examination.findings[1].evidence == (str(tmp_path / "one_tool/time-in-london/0001.body"),)
 
 
+async def test_a_key_that_the_server_repeats_is_in_no_finding(tmp_path):
+    key = "sk-secret-0123456789"
+    seen = await examined(tmp_path, "one_tool", *[said(f"Your key is {key}.")] * 3, api_key=Secret(key))
+    assert "Your key is" in seen.findings[0].detail
+    assert key not in str(seen.examination.findings)
+
+
 async def test_an_earlier_examination_in_the_same_folder_is_kept_and_not_read_for_this_one(tmp_path):
     await examined(tmp_path, "text", [chunk({"content": "a"}), DONE])
     seen = await examined(tmp_path, "text", HELLO)

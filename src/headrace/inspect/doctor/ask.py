@@ -25,6 +25,7 @@ from headrace.inspect.doctor.switches import joined
 from headrace.inspect.doctor.trouble import failed_of
 from headrace.io.httpx_transport import HttpTransport
 from headrace.io.record import RecordTransport
+from headrace.io.redact import redact
 from headrace.io.retry import RetryPolicy
 from headrace.io.transport import Timeouts, Transport
 from headrace.messages.chunk import AssistantMessageChunk
@@ -123,7 +124,13 @@ class Examination:
         """What was found so far, in the order of the probes; then what is odd about the streams themselves."""
         found = [finding for probe in self.probes for finding in self._found.get(probe.name, ())]
         seen = [(probe.name, evidence) for probe in self.probes for evidence in self._seen.get(probe.name, ())]
-        return (*found, *faults_in(seen, self.endpoint.protocol))
+        key = self.endpoint.api_key
+        secrets = () if key is None else (key.reveal(),)
+        # A finding may quote what the server said, and some repeat the key.
+        return tuple(
+            msgspec.structs.replace(one, what=redact(one.what, secrets), detail=redact(one.detail, secrets))
+            for one in (*found, *faults_in(seen, self.endpoint.protocol))
+        )
 
     @property
     def switches(self) -> dict[str, Any]:
