@@ -108,6 +108,33 @@ async def test_a_body_that_does_not_say_how_long_it_is_is_bounded_too():
     assert (response.status_code, response.json()["type"]) == (413, "error")
 
 
+HOSTILE = {
+    "deep": b"[" * 100_000,
+    "deep inside": b'{"model": "m", "messages": ' + b'[{"a":' * 5_000 + b"1" + b"}]" * 5_000 + b"}",
+    "half a character": rb'{"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "\ud800"}], "x": "\ud800"}',
+    "no UTF-8": b'{"model": "m\xff", "messages": []}',
+    "a number out of range": b'{"model": "m", "max_tokens": 1e400, "messages": [{"role": "user", "content": "a"}]}',
+    "a huge number": b'{"model": "m", "max_tokens": ' + b"9" * 5000 + b', "messages": [{"role": "user", "content": "a"}]}',
+    "no object": b"7",
+    "nothing": b"",
+    "another type": b'{"model": ["m"], "messages": {}}',
+    "a blank model": b'{"model": "  ", "max_tokens": 5, "messages": [{"role": "user", "content": "a"}]}',
+    "a model like an address": b'{"model": "../../x?y#z\\r\\nh: v", "max_tokens": 5, "messages": [{"role": "user", "content": "a"}]}',
+    "a call without a result": b'{"model": "m", "max_tokens": 5, "messages": [{"role": "tool", "tool_call_id": "x", "content": "a"}]}',
+}
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+async def test_hostile_bodies_are_answered_and_never_a_fault(protocol):
+    statuses = {}
+    async with ground(*[text_stream("a")] * 2 * len(HOSTILE)) as world:
+        for name, body in HOSTILE.items():
+            response = await world.client.post(PATHS[protocol], content=body, headers={"content-type": "application/json"})
+            statuses[name] = response.status_code
+    assert {name: status for name, status in statuses.items() if status not in (200, 400, 404)} == {}
+    assert [statuses[name] for name in ("deep", "no UTF-8", "no object", "nothing")] == [400] * 4
+
+
 async def test_a_model_that_nobody_has_is_not_found():
     async with ground(settings={"models": {"known": "x", "team-*": "*"}}) as world:
         response = await world.ask(model="other")

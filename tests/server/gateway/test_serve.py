@@ -94,3 +94,17 @@ async def test_requests_on_one_connection_follow_each_other():
         for _ in range(5):
             assert (await world.client.get("/healthz", headers={"x-padding": "p" * 20_000})).status_code == 200
         assert "b" in (await world.ask()).text + (await world.ask()).text
+
+
+async def test_a_request_that_does_not_come_whole_is_not_waited_for():
+    async with ground(text_stream("a"), limits={"arrival_s": 0.1}) as world:
+        port = int(world.served.url.rpartition(":")[2])
+        silent, nothing = await asyncio.open_connection("127.0.0.1", port)
+        half, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(raw_question()[:-5])
+        async with asyncio.timeout(5):
+            assert await silent.read() == b""
+            assert b" 408 " in await half.readline()
+        assert (await world.ask()).status_code == 200
+        writer.close()
+        nothing.close()

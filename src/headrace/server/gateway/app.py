@@ -6,6 +6,7 @@ first, and before an upstream hears of it.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 import traceback
@@ -166,11 +167,16 @@ class Gateway:
     async def _carry(self, question: _Question, exchange: Exchange) -> None:
         limits = self.config.limits
         try:
-            body = await read_body(question.headers, question.receive, limits.max_body_bytes)
+            async with asyncio.timeout(limits.arrival_s):
+                body = await read_body(question.headers, question.receive, limits.max_body_bytes)
             incoming = question.read(body)
             del body
         except BodyTooLargeError as error:
             await question.refuse(Refusal(status=413, kind="too_large", message=str(error)), exchange)
+            return
+        except TimeoutError:
+            said = f"the body did not come whole within {limits.arrival_s:g} s"
+            await question.refuse(Refusal(status=408, kind="timeout", message=said), exchange)
             return
         except UsageError as error:
             await question.refuse(_wrong(error), exchange)

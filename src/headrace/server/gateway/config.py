@@ -95,6 +95,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         max_body_bytes: of a request.
         max_open: requests on their way at once, of all clients.
+        arrival_s: how long a request may take to come whole; its head and its body each.
         keep_alive_s: after so long without a word a stream says that it lives, by a comment.
         client_stall_s: a client that takes nothing for so long has gone.
         shutdown_s: how long open streams may go on when the gateway ends.
@@ -102,6 +103,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     max_body_bytes: int = 32 * 1024 * 1024
     max_open: int = 1000
+    arrival_s: float = 60.0
     keep_alive_s: float = 15.0
     client_stall_s: float = 30.0
     shutdown_s: float = 30.0

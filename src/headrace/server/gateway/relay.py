@@ -110,6 +110,8 @@ class Relay:
                 await self.refuse(refusal_of(failure, upstream))
                 return
             error = stream_error_of(failure, upstream)
+        elif (fault := fault_of(stream.message)) is not None and not self._exchange.failure:
+            self._exchange.failure = fault.kind  # which `close` finds as well
         pile.add(out.close(error))
         self._count(stream, out, asked)
         if out.media_type == COMMENTED:

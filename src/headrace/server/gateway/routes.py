@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import unquote
 
 import msgspec
 
@@ -55,12 +54,12 @@ _PATTERNS: Final = tuple(
 
 
 def find(path: str) -> Found | None:
-    """Return where a path leads, or None."""
+    """Return where a path leads, or None; the path comes without percent signs, as ASGI has it."""
     plain = _PLAIN.get(path)
     if plain is not None:
         return plain
     for pattern, route in _PATTERNS:
         match = pattern.fullmatch(path)
         if match is not None:
-            return Found(route, unquote(match[1]))
+            return Found(route, match[1])
     return None

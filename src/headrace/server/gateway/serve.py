@@ -80,7 +80,11 @@ async def serving(
     listener = _listen(config)
     task = asyncio.create_task(server.serve([listener]))
     try:
-        await started.wait()
+        first = asyncio.create_task(started.wait())
+        await asyncio.wait({task, first}, return_when=asyncio.FIRST_COMPLETED)
+        first.cancel()
+        if task.done():
+            await task
         host, port = listener.getsockname()[:2]
         yield Served(gateway, f"http://{f'[{host}]' if ':' in host else host}:{port}")
     finally:
@@ -121,7 +125,7 @@ def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event, lea
     return Quiet(
         uvicorn.Config(
             gateway,
-            http=_protocol(),
+            http=_protocol(config.limits.arrival_s),
             ws="none",
             lifespan="off",
             loop="none",
@@ -137,7 +141,7 @@ def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event, lea
     )
 
 
-def _protocol() -> Any:
+def _protocol(arrival_s: float) -> Any:  # noqa: C901 - most of it is a class, whose methods are counted as branches
     """Return uvicorn's fast protocol, with a bound on what stands before a body, which it lacks; else its plain one, which has one."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - an extra
@@ -145,24 +149,44 @@ def _protocol() -> Any:
         return "h11"
 
     class Bounded(HttpToolsProtocol):
-        """Counts the bytes of a head."""
+        """Bounds a head in bytes and in time."""
 
         _head_bytes = 0
         _is_in_body = False
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own type is as narrow
+            super().connection_made(transport)
+            self._await_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._head_came()
+            super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             if not self._is_in_body:
                 self._head_bytes += len(data)
+                self._await_head()
             super().data_received(data)
             if not self._is_in_body and self._head_bytes > _MAX_HEAD_BYTES:
                 self.transport.close()
 
         def on_headers_complete(self) -> None:
             self._is_in_body, self._head_bytes = True, 0
+            self._head_came()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
             self._is_in_body = False
             super().on_message_complete()
+
+        def _await_head(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(arrival_s, self.transport.close)
+
+        def _head_came(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     return Bounded
