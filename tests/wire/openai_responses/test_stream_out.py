@@ -268,17 +268,30 @@ def test_a_call_streams_its_arguments_and_is_told_whole():
     ]  # fmt: skip
 
 
-def test_calls_that_interleave_leave_as_they_come():
+def test_calls_that_interleave_leave_one_after_the_other_the_first_one_live():
     some = [
         chunk(ToolCallFragment("a", "f", '{"x"', 0)),
         chunk(ToolCallFragment("b", "g", '{"y"', 1)),
-        chunk(ToolCallFragment(None, None, ":1}", 0)),
+        chunk(TextDelta("So.")),
         chunk(ToolCallFragment(None, None, ":2}", 1)),
+        chunk(ToolCallFragment(None, None, ":1}", 0)),
+        chunk(TextDelta("!")),
     ]
-    sent, _ = pieces(PROTOCOL, [*some, ended("tool_calls")])
+    sent, out = pieces(PROTOCOL, [*some, ended("tool_calls")])
     found = [[(event["output_index"], event["delta"]) for event in events(piece) if "delta" in event] for piece in sent]
-    assert found == [[(0, '{"x"')], [(1, '{"y"')], [(0, ":1}")], [(1, ":2}")], [], []]
-    assert [item["arguments"] for item in output(*some, word="tool_calls")] == ['{"x":1}', '{"y":2}']
+    assert found == [[(0, '{"x"')], [], [], [], [(0, ":1}"), (1, '{"y"'), (1, ":2}"), (2, "So.")], [(2, "!")], [], []]
+    kinds = [event["type"] for event in checked(b"".join(sent))]
+    places = [n for n, kind in enumerate(kinds) if kind in ("response.output_item.added", "response.output_item.done")]
+    assert [kinds[n].rpartition(".")[2] for n in places] == ["added", "done"] * 3
+    assert [(warning.code, warning.part) for warning in out.repairs] == [("held_block", 1), ("held_block", 2)]
+
+
+def test_a_call_without_arguments_keeps_nobody_waiting():
+    some = [chunk(ToolCallFragment("a", "now", None, 0, None, 0)), chunk(ToolCallFragment("b", "g", '{"y"', 1, None, 1))]
+    sent, _ = pieces(PROTOCOL, some)
+    assert [event["type"].rpartition(".")[2] for event in events(sent[1])] == ["added", "delta"]
+    late = [chunk(ToolCallFragment(None, None, '{"x":1}', 0, None, 0)), chunk(ToolCallFragment(None, None, ":2}", 1, None, 1))]
+    assert [item["arguments"] for item in output(*some, *late, word="tool_calls")] == ['{"x":1}', '{"y":2}']
 
 
 def test_a_call_without_arguments_has_an_empty_object():

@@ -1,8 +1,8 @@
 """The output items of one response on their way to a client: what each is so far, and the events that tell it.
 
 The rule of this file: items have dense places in the order in which they began, and parts dense places in their item. Words and thinking
-are loose: they end when anything else begins. Calls end when they are told to, so they may overlap, as the wire allows. What is done is
-told once more whole.
+are loose: they end when anything else begins. Calls end when they are told to (`turns.py` lets one end before the next begins). What is
+done is told once more whole.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from headrace._json import EMPTY, JSON, dumps
 from headrace.messages.chunk import MessageChunk
@@ -27,9 +27,14 @@ from headrace.wire.openai_responses.answer_out import PREFIX, response_body
 from headrace.wire.openai_responses.finish_out import error_body, status_fields, stream_error_body, usage_body
 from headrace.wire.openai_responses.item_writer import ItemWriter
 from headrace.wire.openai_responses.items_out import ItemsOut
+from headrace.wire.openai_responses.turns import Turns
 from headrace.wire.parts_out import PartsOut
-from headrace.wire.parts_writer import Verdict
+from headrace.wire.parts_writer import HELD_BLOCK, Verdict
 from headrace.wire.server_side import AnswerOptions, Head, RefusalKind, is_cut
+
+_CALL: Final = "tool_call"
+Told: TypeAlias = tuple[Callable[..., None], str, int, tuple[Any, ...]]
+"""One thing to be told: how, the kind and the key of the part that it is about, and what."""
 
 
 def refuse(status: int, kind: RefusalKind, message: str, *, argument: str | None = None) -> tuple[int, bytes]:
@@ -66,7 +71,8 @@ class StreamOut:
         self._parts = PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names)
         self._items = ItemsOut(self._item_id)
         self._writer = ItemWriter(self._items, self._leave_out)
-        self._later: list[tuple[Callable[..., None], str, int, tuple[Any, ...]]] = []
+        self._later: list[Told] = []
+        self._turns: Turns[Told] = Turns()
         self._calls: dict[int, CallOut] = {}
         self._ended: set[int] = set()
         self._seen = 0
@@ -105,6 +111,7 @@ class StreamOut:
         if self._parts.has_said or verdict.error is None:
             self._begin()
         self._tell()
+        self._tell_waiting(is_last=True)
         if verdict.error is not None:
             self._fail(verdict, verdict.error)
         else:
@@ -182,13 +189,26 @@ class StreamOut:
             self._later.append((method, kind, key, args))
 
     def _tell(self) -> None:
-        if self._later:
-            later, self._later = self._later, []
-            for method, kind, key, args in later:
-                growing = self._parts.fold.choice(0).by_key.get((kind, key))
-                self._reach(growing)
-                method(key, EMPTY if growing is None else growing.provider_data, *args)
+        later, self._later = self._later, []
+        for told in later:
+            place = told[1:3]
+            if self._turns.may_go(place):
+                self._run(told)
+            elif self._turns.hold(place, told):
+                self._parts.note(HELD_BLOCK, "it waits until the call before it has ended", 0, told[2])
+            self._tell_waiting()
         self._reach(None)
+
+    def _tell_waiting(self, *, is_last: bool = False) -> None:
+        while waiting := self._turns.next(is_forced=is_last):
+            for told in waiting:
+                self._run(told)
+
+    def _run(self, told: Told) -> None:
+        method, kind, key, args = told
+        growing = self._parts.fold.choice(0).by_key.get((kind, key))
+        self._reach(growing)
+        method(key, EMPTY if growing is None else growing.provider_data, *args)
 
     def _reach(self, growing: Growing | None) -> None:
         """Tell the reasoning that began before this part and shows nothing: nothing else tells that it is there."""
@@ -200,7 +220,8 @@ class StreamOut:
             self._seen += 1
             if part is growing:
                 return
-            if part.kind == "reasoning" and part.provider_data.get("id") and self._items.find("reasoning", part.key) is None:
+            is_told = self._items.find(part.kind, part.key) is not None or self._turns.is_waiting((part.kind, part.key))
+            if part.kind == "reasoning" and part.provider_data.get("id") and not is_told:
                 self._writer.bare(part.key, part.provider_data)
 
     # ------------------------------------------------------------------------------------------ one thing each
@@ -223,10 +244,12 @@ class StreamOut:
 
     def call_started(self, call: CallOut, data: dict[str, Any]) -> None:  # noqa: ARG002 - they are asked for when it is told
         """Begin a call."""
-        self._put(self._begin_call, call.choice, "tool_call", call.key, call)
+        self._put(self._begin_call, call.choice, _CALL, call.key, call)
 
     def _begin_call(self, key: int, data: dict[str, Any], call: CallOut) -> None:
         self._calls[key] = call
+        if call.kind != "custom":  # free text has no end that could be seen, so nobody waits for it
+            self._turns.begin((_CALL, key))
         self._items.begin_call(key, call.kind, call.id, call.name, data)
 
     def call_renamed(self, call: CallOut, more: str) -> None:
@@ -234,16 +257,18 @@ class StreamOut:
 
     def call_arguments(self, call: CallOut, text: str) -> None:
         """Take more of a call's arguments."""
-        self._put(self._add_arguments, call.choice, "tool_call", call.key, text)
+        self._put(self._add_arguments, call.choice, _CALL, call.key, text)
 
     def _add_arguments(self, key: int, _data: dict[str, Any], text: str) -> None:
+        self._turns.speak((_CALL, key))
         self._items.add_arguments(key, text)
 
     def call_ended(self, call: CallOut) -> None:
         """End a call."""
-        self._put(self._end_call, call.choice, "tool_call", call.key)
+        self._put(self._end_call, call.choice, _CALL, call.key)
 
     def _end_call(self, key: int, _data: dict[str, Any]) -> None:
+        self._turns.end((_CALL, key))
         if key not in self._ended:  # asked once: one that is no object is judged with the whole answer
             self._ended.add(key)
             if self._items.is_sound(key):
