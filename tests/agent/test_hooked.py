@@ -129,7 +129,7 @@ async def test_a_hook_that_raises_at_any_point_fails_the_run_with_that_very_erro
 
 
 @pytest.mark.parametrize("name", HOOK_NAMES)
-@pytest.mark.parametrize("wrong", [42, "words", b"x", object(), {1, 2}], ids=repr)
+@pytest.mark.parametrize("wrong", [42, "words", b"x", object(), {1, 2}], ids=lambda value: type(value).__name__)
 async def test_what_a_point_does_not_understand_is_an_error_that_names_the_hook_and_what_it_may_return(name, wrong):
     watched = await watch(agent_with(hook(name, wrong)))
     assert isinstance(watched.error, UsageError)
@@ -244,7 +244,7 @@ async def test_a_run_that_is_stopped_before_it_begins_keeps_what_was_asked():
     assert watched.types == ["RunStarted", "RunEnded"]
 
 
-@pytest.mark.parametrize("wrong", [UserMessage("x"), {"role": "user"}, ["x"], iter(())], ids=repr)
+@pytest.mark.parametrize("wrong", [UserMessage("x"), {"role": "user"}, ["x"], iter(())], ids=lambda value: type(value).__name__)
 async def test_before_run_takes_messages_in_a_list_and_nothing_that_only_looks_like_it(wrong):
     watched = await watch(agent_with(hook("before_run", wrong)))
     assert isinstance(watched.error, UsageError)

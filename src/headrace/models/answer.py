@@ -218,11 +218,11 @@ def messages_of(messages: Messages) -> tuple[Message, ...]:
         return (messages,)
     if not isinstance(messages, Sequence):
         raise UsageError(f"messages is a {type(messages).__name__}; give a text, a message or a list of messages", argument="messages")
-    history = tuple(messages)
+    history: tuple[Any, ...] = tuple(messages)
     if not all(issubclass(kind, Message) for kind in set(map(type, history))):  # a history is long and has few types
         n, wrong = next((n, message) for n, message in enumerate(history) if not isinstance(message, Message))
         raise UsageError(f"messages[{n}] is a {type(wrong).__name__}, not a message", argument=f"messages[{n}]")
-    return cast("tuple[Message, ...]", history)
+    return history
 
 
 def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
@@ -231,10 +231,10 @@ def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
     Raises:
         UsageError: one of them is no tool, or two have one name.
     """
-    if type(tools) is tuple and all(type(tool) is ToolSpec for tool in tools) and len({tool.name for tool in tools}) == len(tools):
-        return tools  # the very same value, so that an encoder recognises it
     specs: dict[str, ToolSpec] = {}
+    is_plain = isinstance(tools, tuple)
     for n, tool in enumerate(tools):
+        is_plain = is_plain and isinstance(tool, ToolSpec)
         spec = tool if isinstance(tool, ToolSpec) else getattr(tool, "spec", None)
         if not isinstance(spec, ToolSpec):
             raise UsageError(
@@ -243,7 +243,8 @@ def specs_of(tools: Tools) -> tuple[ToolSpec, ...]:
         if spec.name in specs:
             raise UsageError(f"two tools are called {spec.name!r}", argument=f"tools[{n}]")
         specs[spec.name] = spec
-    return tuple(specs.values())
+    # The very same value where it is one already, so that an encoder recognises it.
+    return cast("tuple[ToolSpec, ...]", tools) if is_plain else tuple(specs.values())
 
 
 def finished(
