@@ -4,7 +4,7 @@
     python bench/gateway.py --quick     smaller sizes
 
 What is measured is the CPU time of the process in the middle alone. *Ahead*: the upstream sends everything at once. *Alone*: it sends an event,
-and the next one when the last has long left. The relay reads bytes and writes them, by asyncio's streams, and knows nothing of events.
+and the next one when the last has long left; one stream in a process that sleeps in between, and fifty in one that does not. The relay reads bytes and writes them, by asyncio's streams, and knows nothing of events.
 """
 
 from __future__ import annotations
@@ -162,10 +162,10 @@ async def ask(url: str, model: str, path: str = "/v1/chat/completions") -> tuple
     return first, size
 
 
-async def chunk_us(middle: Process, model: str, count: int, path: str) -> float:
+async def chunk_us(middle: Process, model: str, count: int, path: str, streams: int = 1) -> float:
     before, _ = middle.cost()
-    await ask(middle.url, model, path)
-    return (middle.cost()[0] - before) / count * 1e6
+    await asyncio.gather(*(ask(middle.url, model, path) for _ in range(streams)))
+    return (middle.cost()[0] - before) / (count * streams) * 1e6
 
 
 async def memory_mb(middle: Process, streams: int, events: int) -> list[float]:
@@ -191,12 +191,14 @@ async def measure(*, quick: bool) -> dict[str, object]:
             await ask(gateway.url, "ahead-2000", path)
             costs = [await chunk_us(gateway, f"ahead-{ahead}", ahead, path) for _ in range(runs)]
             figures[f"ahead, {name}, us a chunk"] = round(statistics.median(costs), 2)
-            pairs = [
-                (await chunk_us(relay, f"alone-{alone}", alone, path), await chunk_us(gateway, f"alone-{alone}", alone, path))
-                for _ in range(runs)
-            ]
-            raw, own = (statistics.median(column) for column in zip(*pairs, strict=True))
-            figures[f"alone, {name}, us a chunk"] = {"relay": round(raw, 1), "gateway": round(own, 1), "ratio": round(own / raw, 2)}
+            for streams_at_once, count in ((1, alone), (50, alone // 5)):
+                pairs = [
+                    [await chunk_us(middle, f"alone-{count}", count, path, streams_at_once) for middle in (relay, gateway)]
+                    for _ in range(runs)
+                ]
+                raw, own = (statistics.median(column) for column in zip(*pairs, strict=True))
+                what = f"alone, {streams_at_once} at once, {name}, us a chunk"
+                figures[what] = {"relay": round(raw, 1), "gateway": round(own, 1), "ratio": round(own / raw, 2)}
         firsts = [(await ask(upstream.url, "alone-3"), await ask(gateway.url, "alone-3")) for _ in range(40)]
         figures["first event later by, ms"] = round(statistics.median(via[0] - direct[0] for direct, via in firsts) * 1000, 2)
         figures[f"memory with {streams} streams, MB"] = await memory_mb(gateway, streams, 80)
@@ -210,7 +212,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.role is None:
         for name, value in asyncio.run(measure(quick=given.quick)).items():
-            print(f"{name:>45}: {value}")
+            print(f"{name:>50}: {value}")
         return
     roles = {"upstream": _upstream, "relay": _relay, "gateway": _gateway}
     asyncio.run(roles[given.role[0]](*given.role[1:]))
