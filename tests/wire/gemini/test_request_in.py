@@ -201,6 +201,19 @@ def test_what_a_model_said_is_one_message_and_its_parts_keep_what_stands_beside_
     assert isinstance(message, AssistantMessage)
 
 
+def test_a_result_that_names_its_tool_alone_answers_the_first_call_of_it_that_has_none():
+    calls = [
+        {"functionCall": {"id": identifier, "name": name, "args": {}}}
+        for identifier, name in (("a", "f"), ("b", "g"), ("c", "f"), ("d", "f"))
+    ]
+    results = [
+        {"functionResponse": {"name": name, "response": {"output": "x"}, **given}}
+        for name, given in (("f", {"id": "c"}), ("f", {}), ("g", {}), ("f", {}), ("f", {}))
+    ]
+    messages = read({"role": "model", "parts": calls}, {"role": "user", "parts": results}).request.messages
+    assert [message.parts[0].call_id for message in messages[1:]] == ["c", "a", "b", "d", ""]
+
+
 def test_arguments_and_unknown_parts_are_the_text_that_came():
     some = b'{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"x" : 1.0}}},{"novel" : 1.0}]}]}'
     call, item = read_request(some, model="m").request.messages[0].parts

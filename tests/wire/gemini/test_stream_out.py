@@ -237,12 +237,18 @@ def test_arguments_over_several_lines_break_no_event():
     assert parts_of(body) == [call("f", {"x": "a\nb"})]
 
 
-def test_data_of_the_provider_go_along_with_a_call():
+def test_a_call_that_came_without_an_id_leaves_without_one_and_data_of_the_provider_go_along():
     data = {"thoughtSignature": "QQ==", "functionCall": {"novel": 1}, "status": "done"}
     fragment = ToolCallFragment(None, "f", {"x": 1}, is_id_optional=True, provider_data=data)
-    assert inner(chunk(fragment), word="STOP") == [
-        {"functionCall": {"novel": 1, "id": "call_1", "name": "f", "args": {"x": 1}}, "thoughtSignature": "QQ=="}
-    ]
+    sent, out = pieces(PROTOCOL, [chunk(fragment), ended("STOP")])
+    assert parts_of(b"".join(sent)) == [{"functionCall": {"novel": 1, "name": "f", "args": {"x": 1}}, "thoughtSignature": "QQ=="}]
+    assert "made_tool_id" not in [warning.code for warning in out.repairs]
+
+
+def test_an_id_that_came_twice_is_another_one_the_second_time_and_that_is_said():
+    sent, out = pieces(PROTOCOL, [chunk(ToolCallFragment("a", "f", '{"x":1}', 0, None, 0), ToolCallFragment("a", "g", '{"y":2}', 1, None, 1)), ended("tool_calls")])  # fmt: skip
+    assert parts_of(b"".join(sent)) == [call("f", {"x": 1}), call("g", {"y": 2}, "call_1")]
+    assert "made_tool_id" in [warning.code for warning in out.repairs]
 
 
 # --- everything else -----------------------------------------------------------------------------------

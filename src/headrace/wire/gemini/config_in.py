@@ -139,8 +139,10 @@ class ConfigReader:
             return known[level]
         if budget is None or budget < 0:  # as much as it takes
             return None
-        high: ReasoningEffort = "high"
-        return next((effort for bound, effort in _BUDGETS if budget <= bound), high)
+        for bound, effort in _BUDGETS:
+            if budget <= bound:
+                return effort
+        return "high"
 
     def _keep(self, *, is_lost: bool = False) -> None:
         """Keep the whole configuration; `is_lost` if other servers cannot be told all of it."""

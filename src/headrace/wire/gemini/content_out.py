@@ -127,12 +127,12 @@ class CandidateOut:
 
 
 def call_form(identifier: str, name: str, arguments: str, data: Mapping[str, JSON]) -> dict[str, Any] | None:
-    """Return a call as a part, or None if its arguments are no object; "" is an empty one."""
+    """Return a call as a part, or None if its arguments are no object; "" is an empty one. A call without an id is one of this wire too."""
     text = arguments.strip() or "{}"
     if object_of(text) is None:
         return None
     inside = data.get("functionCall")
-    function = {"id": identifier, "name": name, "args": msgspec.Raw(text.encode())}
+    function = {**({"id": identifier} if identifier else {}), "name": name, "args": msgspec.Raw(text.encode())}
     return {"functionCall": {**inside, **function} if isinstance(inside, dict) else function, **beside(data)}
 
 
@@ -173,7 +173,7 @@ def _put_call(candidate: CandidateOut, call: ToolCallPart) -> bool:
     if not call.runnable:
         return False
     text = text_of_call(call.kind, call.arguments, call.parsed)
-    form = call_form(call.id, call.name, text, call.provider_data)
+    form = call_form("" if call.id_made_up else call.id, call.name, text, call.provider_data)
     if form is not None:
         candidate.add(form)
     return form is not None

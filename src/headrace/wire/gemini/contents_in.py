@@ -9,6 +9,7 @@ that two stay two. What stands beside a part stays with it. A part of a model's 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -55,13 +56,37 @@ def read_system(body: Fields) -> Iterator[Message]:
             yield SystemMessage.assemble([make(TextPart, text=text)])
 
 
-def read_content(content: Fields, raws: Sequence[bytes], provider: str | None) -> Iterator[Message]:
+class OpenCalls:
+    """The calls of the last answer that have no result yet: a result names its call by its id, or by the name of the tool alone."""
+
+    def __init__(self) -> None:
+        """Start before the first answer."""
+        self._ids: dict[str, deque[str]] = {}
+
+    def answer(self, message: AssistantMessage) -> None:
+        """Take an answer's calls in place of those before them."""
+        self._ids = {}
+        for call in message.tool_calls:
+            self._ids.setdefault(call.name, deque()).append(call.id)
+
+    def id_of(self, name: str, call_id: str) -> str:
+        """Return the id of the call that a result answers; of several of one name the first one without a result."""
+        waiting = self._ids.get(name)
+        if not call_id:
+            return waiting.popleft() if waiting else ""
+        if waiting and call_id in waiting:
+            waiting.remove(call_id)
+        return call_id
+
+
+def read_content(content: Fields, raws: Sequence[bytes], provider: str | None, calls: OpenCalls) -> Iterator[Message]:
     """Read a content.
 
     Args:
         content: its members.
         raws: the bytes of its parts, as far as they are known.
         provider: who made the model's, if known.
+        calls: what was called before it.
 
     Raises:
         UsageError: it is no such content; the error names the path.
@@ -70,9 +95,11 @@ def read_content(content: Fields, raws: Sequence[bytes], provider: str | None) -
     if role == "model":
         parts = [part for n, item in enumerate(each(content, "parts")) if (part := _said(item, raws[n : n + 1], provider)) is not None]
         if parts:
-            yield AssistantMessage.assemble(_unsealed(parts), provider=provider)
+            message = AssistantMessage.assemble(_unsealed(parts), provider=provider)
+            calls.answer(message)
+            yield message
     elif role in _ROLES:
-        yield from _given(content)
+        yield from _given(content, calls)
     else:
         raise content.unknown("role", "user, model")
 
@@ -80,7 +107,7 @@ def read_content(content: Fields, raws: Sequence[bytes], provider: str | None) -
 # ---------------------------------------------------------------------------------------------- what a person or a tool gave
 
 
-def _given(content: Fields) -> Iterator[Message]:
+def _given(content: Fields, calls: OpenCalls) -> Iterator[Message]:
     parts: list[Part] = []
     for item in each(content, "parts"):
         response = inner(item, "functionResponse")
@@ -90,7 +117,7 @@ def _given(content: Fields) -> Iterator[Message]:
             yield UserMessage.assemble(parts)
             parts = []
         if response is not None:
-            yield ToolMessage.assemble([_result(response)], metadata=item.rest())
+            yield ToolMessage.assemble([_result(response, calls)], metadata=item.rest())
         elif part is not None:
             parts.append(part)
         else:
@@ -114,8 +141,9 @@ def _text_or_medium(item: Fields) -> TextPart | MediaPart | None:
     return None if text is None else make(TextPart, text=text, provider_data=item.rest())
 
 
-def _result(response: Fields) -> ToolResultPart:
-    call_id, name = response.text("id") or "", response.required_text("name")
+def _result(response: Fields, calls: OpenCalls) -> ToolResultPart:
+    given, name = response.text("id") or "", response.required_text("name")
+    call_id = calls.id_of(name, given)
     value = response.required_object("response").values()
     state: ResultState = "success"
     output: JSON = value

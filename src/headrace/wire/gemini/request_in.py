@@ -14,7 +14,7 @@ from headrace.errors import UsageError
 from headrace.messages.message import Message
 from headrace.messages.request import Request
 from headrace.wire.gemini.config_in import ConfigReader
-from headrace.wire.gemini.contents_in import read_content, read_system
+from headrace.wire.gemini.contents_in import OpenCalls, read_content, read_system
 from headrace.wire.gemini.fields_in import camel, each, raw_parts
 from headrace.wire.gemini.part_in import PROTOCOL
 from headrace.wire.request_fields import read_body
@@ -36,10 +36,11 @@ def read_request(body: bytes, *, model: str | None = None, is_streamed: bool | N
         raise UsageError("the address names no model", argument="model")
     messages: list[Message] = list(read_system(fields))
     raws = raw_parts(body)
+    calls = OpenCalls()
     has_any = False
     for n, content in enumerate(each(fields, "contents")):
         has_any = True
-        messages += read_content(content, raws[n] if n < len(raws) else (), provider)
+        messages += read_content(content, raws[n] if n < len(raws) else (), provider, calls)
     if not has_any:
         raise UsageError("contents is missing or empty", argument="contents")
     fields.any("contents")

@@ -26,7 +26,7 @@ from headrace.wire.call_out import CallOut
 from headrace.wire.gemini.content_out import CandidateOut, beside, call_form, inline_form, put_part
 from headrace.wire.gemini.finish_out import MALFORMED, error_body, finish_word, stream_error_body, usage_fields
 from headrace.wire.parts_out import PartsOut
-from headrace.wire.parts_writer import Verdict
+from headrace.wire.parts_writer import MADE_ID, Verdict
 from headrace.wire.server_side import AnswerOptions, Head, RefusalKind, is_cut, one_line
 
 _SOUND: Final = "audio/wav"
@@ -86,8 +86,12 @@ class StreamOut:
 
     @property
     def repairs(self) -> tuple[Warning, ...]:
-        """What was repaired or left out so far."""
-        return self._parts.repairs
+        """What was repaired or left out so far; a call that came without an id leaves without one, which is no repair."""
+        return tuple(item for item in self._parts.repairs if item.code != MADE_ID or self._has_id(item))
+
+    def _has_id(self, made: Warning) -> bool:
+        call = self._calls.get((made.choice, -1 if made.part is None else made.part))
+        return call is None or call.call.id is not None
 
     # ------------------------------------------------------------------------------------------ in and out
 
@@ -274,7 +278,7 @@ class StreamOut:
             return  # asked before: what could not be read then is judged with the whole answer
         call, is_told = self._calls[place], place in self._told_calls
         self._ended.add(place)
-        form = None if is_told else call_form(call.id, call.name, "".join(self._arguments[place]), data)
+        form = None if is_told else call_form("" if call.call.id is None else call.id, call.name, "".join(self._arguments[place]), data)
         if form is not None:
             self._told_calls.add(place)
             self._candidate(choice).add(form)
