@@ -39,6 +39,7 @@ def conformance_cases(folder: Path | None) -> Iterator[Case]:
                 group=facts["group"],
                 content_type=facts.get("content_type") or "text/event-stream",
                 options=facts.get("options") or {},
+                also_right=tuple(facts.get("also_acceptable") or ()),
             )
 
 
@@ -54,6 +55,16 @@ def meaning(case: Case) -> dict[str, Any]:
         decoder.feed(segment)
     decoder.close(complete=not case.is_broken_off)
     return decoder.result.summary()
+
+
+def meanings(case: Case) -> list[dict[str, Any]]:
+    """Return what a stream means, and after it what else it may be taken for."""
+    truth = meaning(case)
+    others = [
+        {name: value for name, value in other.items() if name in {"text", "tool_calls", "finish_reason", "error"}}
+        for other in case.also_right
+    ]
+    return [truth, *(truth | other for other in others)]
 
 
 def why_not_carried(truth: dict[str, Any]) -> str | None:

@@ -26,8 +26,10 @@ RIGHT, OWN, WRONG, ERROR, CRASH, HANG = "right", "own", "wrong", "error", "crash
 NOT_CARRIED = "not carried"
 """The stream means what Chat Completions has no form for."""
 AS_WHOLE = "broken call as whole"
+UNREAD = "arguments unread"
+"""A call whose arguments the client could not read and gave as text: it does not run, and nothing of it is made up."""
 HIDES = frozenset({AS_WHOLE, "broken call left out", "failure not said"})
-ALWAYS_HELD = frozenset({"text", "calls", "ids"})
+ALWAYS_HELD = frozenset({"text", "calls", "ids", UNREAD})
 """What every client makes of clean streams, or is no client."""
 FINISHED = {
     "stop": "done",
@@ -42,6 +44,12 @@ FINISHED = {
     "error": "error",
 }
 """From clients' words for the end to ours; every other word says nothing more than that there was an end."""
+
+
+def judge_all(truths: Iterable[JSON], got: JSON, inabilities: Iterable[str] = ()) -> tuple[str, list[str]]:
+    """Return the verdict by the meaning of several that suits the client best; the first one is what is said otherwise."""
+    verdicts = [judge(truth, got, inabilities) for truth in truths]
+    return next((verdict for verdict in verdicts if verdict[0] == RIGHT), verdicts[0])
 
 
 def judge(truth: JSON, got: JSON, inabilities: Iterable[str] = ()) -> tuple[str, list[str]]:
@@ -108,7 +116,10 @@ def _calls(truth: JSON, got: JSON) -> list[str]:
             continue
         match = _take(left, call)
         if match is None:
-            found.add("calls")
+            unread = next((one for one in left if one["name"] == call["name"] and one["arguments"] is None), None)
+            found.add("calls" if unread is None else UNREAD)
+            if unread is not None:
+                left.remove(unread)
         elif not _same_id(call, match, got["tool_calls"]):
             found.add("ids")
     runnable = [call for call in left if isinstance(call["arguments"], dict) and call["name"] in _names(truth)]

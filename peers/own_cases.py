@@ -26,6 +26,7 @@ class Case:
         content_type: the header.
         options: what a reader has to be told beforehand, since the stream looks like an honest one.
         is_broken_off: behind the bytes the connection breaks, instead of ending.
+        also_right: other sound ways to take the stream, each as the members of the summary that are others then.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Case:
     content_type: str = "text/event-stream"
     options: JSON = field(default_factory=dict)
     is_broken_off: bool = False
+    also_right: tuple[JSON, ...] = ()
 
     @property
     def body(self) -> bytes:

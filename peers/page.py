@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from judging import NOT_CARRIED, OWN, RIGHT
+from judging import NOT_CARRIED, OWN, RIGHT, WRONG
 
 JSON = dict[str, Any]
 BEGIN = "<!-- written by `make peers` -->"
 END = "<!-- end of what `make peers` wrote -->"
 NOT_TOLD = "not told"
 """The stream looks like an honest one, and a reader has to be told beforehand: that a client takes it for one is no fault."""
+WAYS = ("direct", "gateway")
 HELD = (RIGHT, OWN, NOT_TOLD, NOT_CARRIED)
 
 
@@ -65,31 +66,34 @@ def _run(results: JSON) -> str:
 
 def _counts(results: JSON, clients: list[str]) -> str:
     faults = [case for case in results["cases"].values() if not case["is_control"]]
-    rows = ["| client | version | breaks directly | of these: raises | breaks behind the gateway |", "|---|---|---|---|---|"]
+    rows = [
+        "| client | version | breaks directly | of these: raises | breaks behind the gateway | own, behind the gateway |",
+        "|---|---|---|---|---|---|",
+    ]
     for client in clients:
-        cells = []
-        for way in ("direct", "gateway"):
-            given = [case[way][client] for case in faults if client in case.get(way, {})]
-            hurt = [verdict for verdict in given if verdict["word"] not in HELD]
-            cells.append(f"{len(hurt)} of {len(given)}" if given else "not run")
-            if way == "direct":
-                cells.append(str(sum(verdict["word"] != "wrong" for verdict in hurt)))
+        direct, behind = ([case[way][client] for case in faults if client in case.get(way, {})] for way in WAYS)
+        hurt = [verdict for verdict in direct if verdict["word"] not in HELD]
+        raises = sum(verdict["word"] != WRONG for verdict in hurt)
+        cells = [f"{len(hurt)} of {len(direct)}", str(raises), "not run", "not run"]
+        if behind:
+            cells[2] = f"{sum(verdict['word'] not in HELD for verdict in behind)} of {len(behind)}"
+            cells[3] = str(sum(verdict["word"] == OWN for verdict in behind))
         rows.append(f"| {client} | {results['clients'][client]['version']} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def _cases(results: JSON, clients: list[str], cases: dict[str, JSON]) -> str:
-    direct, behind = broken_by(results, "direct"), broken_by(results, "gateway")
+    behind = broken_by(results, "gateway")
     rows = [f"| case | {' | '.join(clients)} | behind the gateway |", "|---|" + "---|" * (len(clients) + 1)]
     fine: list[str] = []
     for name, case in cases.items():
-        if name not in direct and name not in behind and not case["not_carried"]:
+        if all(verdict["word"] == RIGHT for way in WAYS for verdict in case.get(way, {}).values()):
             fine.append(name)
             continue
         cells = [_cell(case.get("direct", {}).get(client)) for client in clients]
         rows.append(f"| {_name(name, case)} | {' | '.join(cells)} | {_behind(case, behind.get(name, {}))} |")
     said = (
-        f"\n\nOn the other {len(fine)} no client breaks, directly or behind the gateway: {', '.join(f'`{name}`' for name in fine)}."
+        f"\n\nOn the other {len(fine)} all clients understand everything, directly and behind the gateway: {', '.join(f'`{name}`' for name in fine)}."
         if fine
         else ""
     )
@@ -122,10 +126,11 @@ def _cell(verdict: JSON | None) -> str:
 def _behind(case: JSON, hurt: dict[str, JSON]) -> str:
     if not case.get("gateway"):
         return "not run"
-    own = sorted(client for client, verdict in case["gateway"].items() if verdict["word"] == OWN)
+    verdicts = case["gateway"]
     said = [f"{client} {_cell(verdict)}" for client, verdict in hurt.items()]
-    if case["not_carried"]:
-        return f"not carried: {case['not_carried']}" + (f"; {'; '.join(said)}" if said else "")
-    if own:
-        said.append(f"{', '.join(own)}: own")
-    return "; ".join(said) if said else "all hold"
+    for word in (OWN, NOT_CARRIED):
+        named = sorted(client for client, verdict in verdicts.items() if verdict["word"] == word)
+        said += [f"{', '.join(named)}: ({word})"] if named else []
+    if not said:
+        return f"all hold: an error says it, since there is no form for {case['not_carried']}" if case["not_carried"] else "all hold"
+    return "; ".join(said) if hurt else f"all others hold; {'; '.join(said)}"

@@ -25,9 +25,9 @@ from typing import Any
 
 import page
 from asking import ask_all
-from cases import all_cases, meaning, why_not_carried
+from cases import all_cases, meanings, why_not_carried
 from desk import served
-from judging import NOT_CARRIED, OWN, RIGHT, WRONG, inabilities_of, judge
+from judging import NOT_CARRIED, OWN, RIGHT, WRONG, inabilities_of, judge_all
 from make_environments import CLIENTS, FOLDER, ROOT, python_of, versions_in
 from own_cases import CONTROLS, Case
 
@@ -59,18 +59,18 @@ async def ask(asked: argparse.Namespace, cases: list[Case], clients: list[str]) 
 
 def results_of(cases: list[Case], answers: Answers, versions: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return everything that was found, JSON-ready: the verdicts, and the lines that they rest on."""
-    truths = {case.name: meaning(case) for case in cases}
+    truths = {case.name: meanings(case) for case in cases}
     controls = [case.name for case in cases if case in CONTROLS]
     clients = {
         client: {
             "version": versions[client]["version"],
-            "inabilities": inabilities_of((truths[name], answers["direct"][client][name]) for name in controls),
+            "inabilities": inabilities_of((truths[name][0], answers["direct"][client][name]) for name in controls),
         }
         for client in answers["direct"]
     }
     found: dict[str, Any] = {}
     for case in cases:
-        truth = truths[case.name]
+        truth = truths[case.name][0]
         facts: dict[str, Any] = {
             "group": "own" if case.group == "own" else "conformance",
             "title": case.title if case.group == "own" else "",
@@ -81,7 +81,8 @@ def results_of(cases: list[Case], answers: Answers, versions: dict[str, dict[str
         }
         for way, by_client in answers.items():
             facts[way] = {
-                client: _verdict(facts, way, truth, lines[case.name], clients[client]["inabilities"]) for client, lines in by_client.items()
+                client: _verdict(facts, way, truths[case.name], lines[case.name], clients[client]["inabilities"])
+                for client, lines in by_client.items()
             }
         found[case.name] = facts
     return {
@@ -93,8 +94,8 @@ def results_of(cases: list[Case], answers: Answers, versions: dict[str, dict[str
     }
 
 
-def _verdict(facts: dict[str, Any], way: str, truth: dict[str, Any], line: dict[str, Any], inabilities: list[str]) -> dict[str, Any]:
-    word, differs = judge(truth, line, inabilities)
+def _verdict(facts: dict[str, Any], way: str, truths: list[dict[str, Any]], line: dict[str, Any], inabilities: list[str]) -> dict[str, Any]:
+    word, differs = judge_all(truths, line, inabilities)
     if facts["needs_telling"] and way == "direct" and word == WRONG:
         word = page.NOT_TOLD
     if facts["not_carried"] and way == "gateway" and word not in {RIGHT, OWN}:

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "peers"))
 
 import page  # noqa: E402 - found by the line above
-from cases import all_cases, conformance_cases, meaning, why_not_carried  # noqa: E402
+from cases import all_cases, conformance_cases, meaning, meanings, why_not_carried  # noqa: E402
 from desk import recorded  # noqa: E402
-from judging import differences, inabilities_of, judge  # noqa: E402
+from judging import differences, inabilities_of, judge, judge_all  # noqa: E402
 from own_cases import CONTROLS, FAULTS, Case, begun, call, event  # noqa: E402
 
 NOTHING = {"text": "", "reasoning": "", "refusal": "", "tool_calls": [], "finish": None, "usage": None, "error": None}
@@ -81,7 +81,8 @@ def test_a_whole_answer_is_understood_if_it_is_what_the_stream_means(name, answe
         ([made({"city": "Oslo"}, call_id="x"), TWO[1]], ["ids"]),
         ([made({"city": "Lima"}), TWO[1]], ["calls"]),
         ([made({"city": "Oslo"}, "get_weatherget_weather"), TWO[1]], ["calls"]),
-        ([made(None, raw='{"city":"Oslo"}{"zone":"CET"}')], ["calls"]),
+        ([made(None, raw='{"city":"Oslo"}{"zone":"CET"}')], ["arguments unread", "calls"]),
+        ([made(None, raw="?"), TWO[1]], ["arguments unread"]),
     ],
 )
 def test_calls_may_stand_in_any_order_and_nothing_else_may_differ(calls, found):
@@ -251,9 +252,9 @@ def test_the_page_counts_what_breaks_and_leaves_what_people_wrote(tmp_path):
     assert text.startswith(f"# Peers\n\n{page.BEGIN}\n")
     assert text.endswith(f"\n{page.END}\n\nNotes.\n")
     assert "what stood here before" not in text
-    assert "| a | 1 | 1 of 2 | 0 | 0 of 2 |" in text
+    assert "| a | 1 | 1 of 2 | 0 | 0 of 2 | 0 |" in text
     assert "| `own-x`: odd | **wrong**: calls | all hold |" in text
-    assert "On the other 1 no client breaks" in text
+    assert "On the other 1 all clients understand everything" in text
     page.write(file, results())
     assert file.read_text(encoding="utf-8") == text
 
@@ -270,3 +271,19 @@ def test_who_breaks_behind_the_gateway_is_named():
     assert page.broken_by(found, "gateway") == {"own-x": {"a": found["cases"]["own-x"]["gateway"]["a"]}}
     assert "a **hang**" in page.tables(found)
     assert page.broken_by(results("own", behind="not carried"), "gateway") == {}
+    assert "all others hold; a: (own)" in page.tables(results("right", behind="own"))
+
+
+def test_a_stream_that_can_be_taken_in_two_ways_is_judged_by_the_one_that_the_client_took():
+    events = (
+        begun(None),
+        event(call(0, "call_a", "get_weather", '{"city":"Oslo"}</tool_call>')),
+        event({}, "tool_calls"),
+        b"data: [DONE]\n\n",
+    )
+    strict = {"why": "strict", "tool_calls": [{"id": "call_a", "name": "get_weather", "raw": '{"city":"Oslo"}</tool_call>'}]}
+    several = meanings(Case("x", "", events, also_right=(strict,)))
+    assert judge_all(several, got("tool_calls", tool_calls=[OSLO])) == ("right", [])
+    assert judge_all(several, got("tool_calls", tool_calls=[made(None, raw="?")])) == ("right", [])
+    assert judge_all(several, got("tool_calls", tool_calls=[made({"city": "Lima"})])) == ("wrong", ["calls"])
+    assert judge_all(several[:1], got("tool_calls", tool_calls=[made(None, raw="?")])) == ("wrong", ["arguments unread"])

@@ -23,6 +23,9 @@ async def ask(base_url: str, model: str, answer: dict[str, Any]) -> None:
     answer["tool_calls"] = [
         {"id": call["id"], "name": call["name"], "arguments": call["args"], "raw": None} for call in total.tool_calls
     ] + [{"id": call["id"], "name": call["name"], "arguments": None, "raw": call["args"]} for call in total.invalid_tool_calls]
+    old = total.additional_kwargs.get("function_call")
+    if old:  # the form before tools, which has no id and is answered by its name
+        answer["tool_calls"].append(talk.call_of("function_call", old["name"], old["arguments"]))
     if total.usage_metadata:
         answer["usage"] = {"input": total.usage_metadata["input_tokens"], "output": total.usage_metadata["output_tokens"]}
 

@@ -35,6 +35,9 @@ async def ask(base_url: str, model: str, answer: dict[str, Any]) -> None:
     answer["refusal"] = getattr(choice.message, "refusal", None) or ""
     answer["finish"] = choice.finish_reason
     answer["tool_calls"] = [talk.call_of(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
+    old = getattr(choice.message, "function_call", None)
+    if old is not None:  # the form before tools, which has no id and is answered by its name
+        answer["tool_calls"].append(talk.call_of("function_call", old.name, old.arguments))
     usage = getattr(response, "usage", None)
     if usage is not None:
         answer["usage"] = {"input": usage.prompt_tokens, "output": usage.completion_tokens}

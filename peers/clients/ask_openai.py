@@ -30,6 +30,9 @@ async def ask(base_url: str, model: str, answer: dict[str, Any]) -> None:
         talk.call_of(call.id, call.function.name if call.function else None, call.function.arguments if call.function else None)
         for call in choice.message.tool_calls or ()
     ]
+    old = choice.message.function_call
+    if old is not None:  # the form before tools, which has no id and is answered by its name
+        answer["tool_calls"].append(talk.call_of("function_call", old.name, old.arguments))
     if completion.usage is not None:
         answer["usage"] = {"input": completion.usage.prompt_tokens, "output": completion.usage.completion_tokens}
 
