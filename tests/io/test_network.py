@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import struct
+import warnings
 from contextlib import asynccontextmanager
 
 import httpcore2
@@ -240,3 +242,71 @@ async def test_a_head_leaves_with_its_body_and_alone_when_the_answer_is_asked_fo
     assert transport.pieces == [b"head body", b"head only"]
     await stream.write(b"x" * network._HELD_BYTES)
     assert len(transport.pieces) == 3
+
+
+def named(monkeypatch, *addresses):
+    """Let every name stand for these addresses."""
+
+    async def getaddrinfo(_self, _host, port, **_options):
+        return [(socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in addresses]
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+
+
+async def test_of_several_addresses_the_first_that_answers_is_taken(monkeypatch):
+    async def handle(_reader, writer):
+        writer.write(b"here")
+
+    async with served(handle) as port:
+        named(monkeypatch, "::1", "127.0.0.2", "127.0.0.1")  # nobody listens at the first two
+        stream = await Backend().connect_tcp("many.example", port, timeout=5)
+        assert await stream.read(10, 5) == b"here"
+        assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
+        await stream.aclose()
+
+
+async def test_an_address_that_does_not_answer_holds_up_nobody(monkeypatch):
+    async def handle(_reader, writer):
+        writer.write(b"here")
+
+    async with served(handle) as port:
+        # A full backlog: connections there are neither taken nor refused.
+        with socket.socket() as full, socket.socket() as filler:
+            full.bind(("127.0.0.3", port))
+            full.listen(0)
+            filler.connect(("127.0.0.3", port))
+            fillers = [socket.socket() for _ in range(8)]
+            for one in fillers:
+                one.setblocking(False)
+                one.connect_ex(("127.0.0.3", port))
+            named(monkeypatch, "127.0.0.3", "127.0.0.1")
+            stream = await Backend().connect_tcp("many.example", port, timeout=5)
+            assert await stream.read(10, 5) == b"here"
+            await stream.aclose()
+            for one in fillers:
+                one.close()
+
+
+async def test_where_no_address_answers_all_reasons_are_told(monkeypatch):
+    named(monkeypatch, "127.0.0.2", "127.0.0.1")
+    with pytest.raises(httpcore2.ConnectError, match=r"127\.0\.0\.2.*127\.0\.0\.1"):
+        await Backend().connect_tcp("many.example", free_port(), timeout=5)
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.1", "127.0.0.2"]])
+async def test_a_connection_that_is_given_up_while_it_is_made_is_closed(monkeypatch, addresses):
+    async def handle(reader, _writer):
+        await reader.read()
+
+    named(monkeypatch, *addresses)
+    async with served(handle) as port:
+        for turns in range(12):
+            task = asyncio.create_task(Backend().connect_tcp("many.example", port, timeout=5))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await (await task).aclose()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            gc.collect()

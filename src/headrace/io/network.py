@@ -7,6 +7,7 @@ two changes of the selector and a turn of the loop, which is more than all the r
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -33,12 +34,8 @@ class Backend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Open a connection; of several addresses the first that answers."""
-        loop = asyncio.get_running_loop()
-        local = None if local_address is None else (local_address, 0)
         async with _within(timeout, httpcore2.ConnectTimeout, httpcore2.ConnectError):
-            transport, pipe = await loop.create_connection(
-                _Pipe, host, port, local_addr=local, happy_eyeballs_delay=_ADDRESS_DELAY_S if local is None else None
-            )
+            transport, pipe = await _connect(host, port, None if local_address is None else (local_address, 0))
         stream = _Stream(transport, pipe)
         sock = transport.get_extra_info("socket")
         for option in socket_options or ():
@@ -48,6 +45,50 @@ class Backend(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
+
+
+async def _connect(host: str, port: int, local: tuple[str, int] | None) -> tuple[asyncio.Transport, _Pipe]:
+    """Connect to the first address of a host that answers, the next one tried when the last one fails or is slow (RFC 8305).
+
+    asyncio's own race loses a connection that is made while the caller is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = _in_turn([(family, str(address[0])) for family, _, _, _, address in found])
+    if len(addresses) == 1:
+        return await loop.create_connection(_Pipe, addresses[0][1], port, family=addresses[0][0], local_addr=local)
+    tries: set[asyncio.Task[tuple[asyncio.Transport, _Pipe]]] = set()
+    errors: list[BaseException] = []
+    try:
+        for n, (family, address) in enumerate(addresses, start=1):
+            tries.add(asyncio.create_task(loop.create_connection(_Pipe, address, port, family=family, local_addr=local)))
+            wait_s = _ADDRESS_DELAY_S if n < len(addresses) else None
+            while tries:
+                done, _ = await asyncio.wait(tries, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    if (error := one.exception()) is None:
+                        tries.discard(one)
+                        return one.result()
+                    errors.append(error)
+                tries -= done
+                if wait_s is not None:
+                    break
+        raise OSError("; ".join(dict.fromkeys(map(str, errors))) or f"{host} has no address")
+    finally:
+        for one in tries:
+            one.cancel()
+        for late in await asyncio.gather(*tries, return_exceptions=True):
+            if not isinstance(late, BaseException):
+                late[0].abort()
+
+
+def _in_turn(addresses: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return addresses, each once, those of different families in turn, the first one's family first."""
+    known = list(dict.fromkeys(addresses))
+    first = [one for one in known if one[0] == known[0][0]]
+    others = [one for one in known if one[0] != known[0][0]]
+    pairs = [one for pair in zip(first, others, strict=False) for one in pair]
+    return [*pairs, *first[len(others) :], *others[len(first) :]]
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
