@@ -289,6 +289,22 @@ def test_what_a_provider_ran_itself_is_there_as_it_came():
     assert result == (SEARCH, [])
 
 
+def test_what_a_call_of_the_providers_gave_may_come_later_and_the_call_is_there_once():
+    data = {"type": "server_tool_use"}
+    some = [
+        chunk(ProviderToolFragment("s1", "web_search", '{"q":1}', None, None, 0, 0, data)),
+        chunk(ProviderToolFragment("s2", "web_search", '{"q":2}', None, None, 1, 0, data)),
+        chunk(ProviderToolFragment(result=[1], part=0, provider_data={"result": {"type": "web_search_tool_result"}})),
+        chunk(ProviderToolFragment(result=[2], part=1, provider_data={"result": {"type": "web_search_tool_result"}})),
+    ]
+    assert [(start["type"], start.get("id", start.get("tool_use_id"))) for start, _ in inner(*some)] == [
+        ("server_tool_use", "s1"),
+        ("server_tool_use", "s2"),
+        ("web_search_tool_result", "s1"),
+        ("web_search_tool_result", "s2"),
+    ]
+
+
 def test_what_has_no_place_here_is_left_out_and_said():
     some = [
         chunk(ProviderToolFragment("s1", "web_search", "{}", [1], "mill", 0)),

@@ -109,6 +109,14 @@ def test_without_alt_sse_the_events_are_the_items_of_an_array():
     assert json.loads(failed.close())[0]["error"]["status"] == "INTERNAL"
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_array_holds_what_the_events_hold(name):
+    chunks, _ = decoded(SAMPLES[name], protocol=PROTOCOL)
+    out = StreamOut(HEAD, AnswerOptions(is_array=True))
+    body = b"".join(out.feed(item) for item in chunks) + out.close()
+    assert json.loads(body) == events(written(PROTOCOL, chunks))
+
+
 def test_a_piece_leaves_when_it_came_and_pieces_of_one_chunk_are_one_part():
     sent = passed_on(SAMPLES["text"], source=PROTOCOL, target=PROTOCOL)
     assert [parts_of(piece) for piece in sent] == [[{"text": "Two"}], [{"text": " mills"}], [{"text": " run."}], []]
@@ -257,6 +265,15 @@ def test_an_id_that_came_twice_is_another_one_the_second_time_and_that_is_said()
 def test_what_a_provider_ran_itself_is_there_as_it_came():
     body = written(PROTOCOL, decoded(SAMPLES["code"], protocol=PROTOCOL)[0])
     assert [part for part in parts_of(body) if "text" not in part] == [CODE, CODE_RESULT]
+
+
+def test_what_a_call_of_the_providers_gave_may_come_later_and_the_call_is_told_once():
+    some = [
+        chunk(ProviderToolFragment("", "code_execution", "{}", None, None, 0, 0, {"parts": [CODE]})),
+        chunk(TextDelta("a", 1)),
+        chunk(ProviderToolFragment(result=[1], part=0, provider_data={"parts": [CODE, CODE_RESULT]})),
+    ]
+    assert inner(*some) == [CODE, {"text": "a"}, CODE_RESULT]
 
 
 def test_media_stand_in_the_answer():

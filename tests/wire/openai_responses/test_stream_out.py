@@ -6,6 +6,8 @@ import itertools
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from answers_out import HEAD, chunk, ended, events, passed_on, pieces, written
 from chat_bytes import call_stream
@@ -92,6 +94,35 @@ def said(event):
 def output(*chunks, word="stop", **options):
     """The items of the whole response at the end."""
     return checked(written(PROTOCOL, [*chunks, ended(word)], **options))[-1]["response"]["output"]
+
+
+PIECES = st.one_of(
+    st.builds(TextDelta, st.sampled_from(["a", "b "]), st.sampled_from([None, 0, 1])),
+    st.builds(ReasoningDelta, st.sampled_from(["h", ""]), st.sampled_from([None, 2, 3]), st.just(0), st.sampled_from([None, "s"]), st.sampled_from([None, "e"])),
+    st.builds(RefusalDelta, st.just("no"), st.sampled_from([None, 4])),
+    st.builds(
+        ToolCallFragment,
+        st.sampled_from([None, "a", "b"]),
+        st.sampled_from([None, "f", "g"]),
+        st.sampled_from([None, '{"x":', "1}", "{}"]),
+        st.sampled_from([0, 1]),
+        st.sampled_from([None, "custom"]),
+    ),
+    st.builds(CitationDelta, st.just(URL), st.sampled_from([None, 0])),
+    st.just(ProviderToolFragment("w", "s", "{}", [1], "x", 9, 0, {"item": {"type": "web_search_call", "id": "ws"}})),
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=3), max_size=8), st.sampled_from(["stop", "tool_calls", "length", None]))
+def test_whatever_comes_the_stream_keeps_its_grammar_and_what_is_told_whole_is_what_was_told_in_pieces(deltas, word):
+    told = {}
+    for event in checked(written(PROTOCOL, [*(chunk(*some) for some in deltas), ended(word)])):
+        kind, _, what = event["type"].rpartition(".")
+        place = (kind, event.get("output_index"), event.get("content_index"), event.get("summary_index"))
+        if what == "delta":
+            told[place] = told.get(place, "") + event["delta"]
+        elif what == "done" and (whole := [event[name] for name in ("text", "refusal", "arguments", "input") if name in event]):
+            assert whole == [told.get(place, "")]
 
 
 # --- the frame -----------------------------------------------------------------------------------------
@@ -334,6 +365,16 @@ def test_what_a_provider_ran_itself_and_what_nobody_knows_is_there_as_it_came():
         "gBBB",
         "final_answer",
     )
+
+
+def test_what_a_call_of_the_providers_gave_may_come_later_and_the_call_is_told_once():
+    call, result = {"type": "shell_call", "id": "sh_1"}, {"type": "shell_call_output", "id": "so_1"}
+    some = [
+        chunk(ProviderToolFragment("sh_1", "shell", "{}", None, None, 0, 0, {"item": call})),
+        chunk(TextDelta("a", 1)),
+        chunk(ProviderToolFragment(result=[1], part=0, provider_data={"output_item": result})),
+    ]
+    assert [item["type"] for item in output(*some)] == ["shell_call", "message", "shell_call_output"]
 
 
 def test_an_image_is_the_result_of_the_call_that_made_it():

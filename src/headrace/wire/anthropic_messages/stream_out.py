@@ -235,8 +235,9 @@ class StreamOut:
                 self._whole("item", key, item)
             case ProviderToolPart() if (found := provider_tool_blocks(part)) is not None:
                 start, arguments, result = found
-                self._whole("tool", key, start, *([{"type": "input_json_delta", "partial_json": arguments}] if arguments else []))
-                if result is not None:
+                if not self._blocks.has_had(("tool", key)):  # what it gave may come when the call itself was told
+                    self._whole("tool", key, start, *([{"type": "input_json_delta", "partial_json": arguments}] if arguments else []))
+                if result is not None and not self._blocks.has_had(("result", key)):
                     self._whole("result", key, result)
             case _:
                 self._parts.leave_out(f"a {type(part).__name__}", choice, key)

@@ -59,6 +59,7 @@ class CandidateOut:
         self.index = index
         self.logprobs: JSON = None
         self._parts: list[JSON] = []
+        self._tools: dict[int, int] = {}
         self._run: dict[str, Any] | None = None
         self._thought: int | None = None
         self._thoughts: set[int] = set()
@@ -111,6 +112,13 @@ class CandidateOut:
         self.end_thought()
         self._add(part)
 
+    def tool(self, key: int, parts: list[JSON]) -> None:
+        """Add the parts of a call that the provider ran; what it gave may come when the call itself was told."""
+        told = self._tools.get(key, 0)
+        for part in parts[told:]:
+            self.add(part)
+        self._tools[key] = max(told, len(parts))
+
     def _add(self, part: JSON) -> None:
         self._run = None
         self._parts.append(part)
@@ -159,9 +167,9 @@ def put_part(candidate: CandidateOut, key: int, part: Part) -> bool:
             candidate.add({**form, **beside(part.provider_data)})
         case ProviderToolPart():
             parts = part.provider_data.get("parts")
-            for item in parts if isinstance(parts, list) else ():
-                candidate.add(item)
-            return isinstance(parts, list)
+            if not isinstance(parts, list):
+                return False
+            candidate.tool(key, parts)
         case ProviderItem() if part.protocol == PROTOCOL and _is_object(part.raw):
             candidate.add(msgspec.Raw(part.raw))
         case _:

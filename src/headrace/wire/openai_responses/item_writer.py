@@ -42,6 +42,7 @@ class ItemWriter:
         self._items = items
         self._leave_out = leave_out
         self._images: dict[str, tuple[int, MediaPart]] = {}
+        self._tools: dict[int, int] = {}
 
     # ------------------------------------------------------------------------------------------ words
 
@@ -150,8 +151,10 @@ class ItemWriter:
         forms = tool_forms(part, image)
         if not forms:
             self._leave_out(f"the call of {part.name!r}, which its provider ran", key)
-        for form in forms:
+        told = self._tools.get(key, 0)  # what a call gave may come when the call itself was told
+        for form in forms[told:]:
             self._items.whole(key, form)
+        self._tools[key] = max(told, len(forms))
 
     def end(self) -> None:
         """Nothing more comes: tell the images whose call said nothing."""
