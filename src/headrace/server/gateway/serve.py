@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import uvicorn
 
 _MAX_HEAD_BYTES: Final = 64 * 1024
+_MAX_IDLE: Final = 1000
+"""So many connections more than requests may be open; one past them gets a 503 at once."""
 
 
 class Served:
@@ -134,7 +136,7 @@ def _server(gateway: Gateway, config: GatewayConfig, started: asyncio.Event, lea
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=config.limits.max_open * 2,
+            limit_concurrency=config.limits.max_open + _MAX_IDLE,
             timeout_graceful_shutdown=max(1, int(config.limits.shutdown_s)),
             h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
         )
