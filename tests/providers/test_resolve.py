@@ -151,6 +151,21 @@ def test_a_local_port_may_be_anybodys():
     assert found("openai-chat:m", base_url="http://localhost:11434/v1").profile == DEFAULT.replace(provider="localhost:11434")
 
 
+@pytest.mark.parametrize("protocol", ["ollama", "gemini", "gemini-interactions", "dashscope"])
+def test_a_protocol_that_is_said_to_be_one_is_meant_also_where_a_provider_is_called_the_same(protocol):
+    environ = {f"{name}_API_KEY": "not-for-strangers" for name in ("OLLAMA", "GEMINI", "GOOGLE", "DASHSCOPE")}
+    endpoint = found(f"{protocol}:m:1", environ, base_url="http://lab.test:9", protocol=protocol)
+    assert (endpoint.protocol, endpoint.model, endpoint.provider, endpoint.api_key) == (protocol, "m:1", "lab.test:9", None)
+    with pytest.raises(ConfigError, match="does not begin with") as caught:
+        found("openai-chat:m", base_url="http://lab.test:9", protocol=protocol)
+    assert caught.value.argument == "protocol"
+
+
+def test_a_server_that_speaks_geminis_protocol_gets_its_key_as_that_vendor_does():
+    endpoint = found("gemini:m", base_url="http://lab.test:9", api_key=KEY, protocol="gemini")
+    assert endpoint.auth_headers() == (("x-goog-api-key", KEY),)
+
+
 def test_a_protocol_that_is_not_there_yet_says_what_works_instead():
     config = Config(changed=(Provider(id="lab", name="The lab", protocol="smoke-signals", base_url="https://lab.test/v1"),))
     with pytest.raises(UnsupportedError) as caught:

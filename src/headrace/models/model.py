@@ -77,6 +77,7 @@ class Model:
         options: for the decoder, over those of the profile.
         new_id: makes the ids that the wire lacks, of messages and of calls.
         environ: the environment; by default the process's own.
+        protocol: the protocol that `id` begins with, where it is meant even if a provider is called the same.
         clock: time, waiting and chance.
         cache_bytes: how much of what was sent before is remembered in its encoded form, about; 0 where no message is sent twice.
 
@@ -109,6 +110,7 @@ class Model:
         options: Mapping[str, Any] | None = None,
         new_id: NewId | None = None,
         environ: Mapping[str, str] | None = None,
+        protocol: str | None = None,
         clock: Clock = SYSTEM_CLOCK,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> None:
@@ -116,7 +118,7 @@ class Model:
         self._id = id
         environ = os.environ if environ is None else environ
         self._endpoint = resolve(
-            id, base_url=base_url, api_key=api_key, environ=environ, profile=profile, config=config_of(config, environ)
+            id, base_url=base_url, api_key=api_key, environ=environ, profile=profile, config=config_of(config, environ), protocol=protocol
         )
         if self._endpoint.base_url is None:
             local_weights.find(self._endpoint.model)

@@ -332,6 +332,8 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
 )
 
 AT_ANY_ADDRESS: Final[dict[str, Provider]] = {
+    # A protocol that one vendor alone has made is wanted elsewhere as that vendor wants it.
+    **{one.protocol: one for one in NATIVE if one.id in ("google", "google-interactions", "dashscope", "ollama-native")},
     "anthropic-messages": Provider(
         id="anthropic-messages",
         name="a server that speaks Messages",

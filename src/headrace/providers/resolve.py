@@ -34,6 +34,7 @@ def resolve(
     environ: Mapping[str, str],
     profile: Profile | Mapping[str, Any] | None = None,
     config: Config = EMPTY_CONFIG,
+    protocol: str | None = None,
 ) -> Endpoint:
     """Say where a model is and how to talk to it.
 
@@ -45,11 +46,16 @@ def resolve(
         environ: the environment, such as `os.environ`.
         profile: a whole profile, or the switches that differ from the provider's.
         config: what the user adds to the catalogue.
+        protocol: the protocol that `model_id` begins with, where it is meant even if a provider is called the same.
 
     Raises:
-        ConfigError: the provider is unknown, or the key, the address or the model's name is missing or malformed.
+        ConfigError: the provider is unknown, the id does not begin with the protocol, or the key, the address or the model's name is missing or malformed.
         UnsupportedError: the provider's protocol cannot be spoken yet.
     """
+    if protocol is not None:
+        if protocol not in PROTOCOLS or not model_id.startswith(f"{protocol}:"):
+            raise ConfigError(f"the model id {model_id[:200]!r} does not begin with the protocol {protocol[:64]!r}", argument="protocol")
+        return _at_address(protocol, model_id.removeprefix(f"{protocol}:"), base_url, api_key, profile=profile, config=config)
     name, model = split_id(model_id, config)
     names = config.by_name
     if name in PROTOCOLS and name not in names:  # where a provider is called as its protocol is, the provider is meant

@@ -8,6 +8,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+import wire_bytes
 from chat_bytes import text_stream, whole_body
 from gateway_ground import KEY, PATHS, asked, datas, ground, opened, upstream
 from headrace.server.gateway.keys import hash_of, new_key
@@ -48,6 +49,18 @@ async def test_members_that_have_no_neutral_word_go_to_an_upstream_of_the_same_p
     assert "mystery" not in bodies[1]
     assert "dropped_for_provider" not in same.text
     assert ": headrace: dropped_for_provider x1\n\n" in other.text
+
+
+async def test_an_upstreams_protocol_is_meant_also_where_a_provider_is_called_the_same():
+    lines = wire_bytes.line({"content": "Hel"}) + wire_bytes.last_line("stop", {"content": "lo"})
+    async with scripted_server([Reply([lines], headers=[("content-type", "application/x-ndjson")])]) as up:
+        values = {"upstreams": [{"name": "up", "base_url": up.url, "protocol": "ollama"}]}
+        async with opened(values, environ={"OLLAMA_API_KEY": KEY}) as (_, client):
+            response = await client.post(PATHS["openai-chat"], json=asked())
+    events = [event for event in datas(response.text) if event != "[DONE]" and event["choices"]]
+    assert "".join(event["choices"][0]["delta"].get("content") or "" for event in events) == "Hello"
+    (request,) = up.requests
+    assert (request.path, request.headers.get("authorization")) == ("/api/chat", None)
 
 
 @pytest.mark.parametrize("protocol", SERVED)

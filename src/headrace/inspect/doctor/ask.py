@@ -33,6 +33,7 @@ from headrace.messages.message import AssistantMessage
 from headrace.models.model import Model
 from headrace.models.stream import SILENT
 from headrace.providers.catalogue import PROTOCOLS
+from headrace.providers.resolve import resolve
 from headrace.wire.profile import Profile
 
 _NO_RETRY: Final = RetryPolicy(max_retries=-1)
@@ -105,9 +106,9 @@ class Examination:
         if endpoint.protocol not in PROTOCOLS:
             known = ", ".join(PROTOCOLS)
             raise ConfigError(f"there is no protocol {endpoint.protocol!r}; there are {known}", argument="protocol")
-        # It opens nothing.
-        model = Model(endpoint.model_id, base_url=endpoint.base_url, api_key=endpoint.api_key, config={}, environ={})
-        self.base_profile: Profile = model.profile
+        name = endpoint.id_of(endpoint.model)
+        found = resolve(name, base_url=endpoint.base_url, api_key=endpoint.api_key, environ={}, protocol=endpoint.protocol)
+        self.base_profile: Profile = found.profile
 
     @property
     def planned_requests(self) -> int:
@@ -223,6 +224,7 @@ class Examination:
                 profile=_profile({**self._switches, **ask.profile}),
                 config={},
                 environ={},
+                protocol=endpoint.protocol,
                 transport=transport,
                 timeouts=self._timeouts,
                 retry=_NO_RETRY,

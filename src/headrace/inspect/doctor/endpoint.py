@@ -29,18 +29,18 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model_id(self) -> str:
-        """The id by which Headrace knows the model there."""
-        return self.id_of(self.model)
-
-    def id_of(self, model: str) -> str:
-        """Return the id of a model there.
+        """The id by which its users know the model.
 
         Where a protocol is called as a provider is that speaks another one, the provider that speaks it names it.
         """
         named = BY_NAME.get(self.protocol)
         if named is None or named.protocol == self.protocol:
-            return f"{self.protocol}:{model}"
-        return f"{next((one.id for one in PROVIDERS if one.protocol == self.protocol), self.protocol)}:{model}"
+            return self.id_of(self.model)
+        return f"{next((one.id for one in PROVIDERS if one.protocol == self.protocol), self.protocol)}:{self.model}"
+
+    def id_of(self, model: str) -> str:
+        """Return the id of a model there, for who says that the protocol is meant."""
+        return f"{self.protocol}:{model}"
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):

@@ -144,7 +144,7 @@ class Upstreams:
         self._breakers = {one.name: Breaker() for one in config.upstreams} if len(config.upstreams) > 1 else {}
         self._models: OrderedDict[tuple[str, str], Model] = OrderedDict()
         for one in config.upstreams:
-            self._open(one, "any")
+            self._try(one)
 
     def _endpoint(self, upstream: Upstream) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return where an upstream is and what it wants to see."""
@@ -156,10 +156,17 @@ class Upstreams:
                 environ=self._environ,
                 profile=upstream.profile,
                 config=self._providers,
+                protocol=upstream.protocol,
             )
         except ConfigError as error:
             raise ConfigError(f"the upstream {upstream.name}: {error}", argument="upstreams") from error
         return found.base_url or "", tuple(found.auth_headers())
+
+    def _try(self, upstream: Upstream) -> None:
+        """Open a model and forget it: what is wrong must not wait for the first request. One that runs in this process needs its name."""
+        names = [name for name in upstream.models.values() if "*" not in name]
+        if names or self._endpoints[upstream.name][0]:
+            self._open(upstream, names[0] if names else "any")
 
     def _open(self, upstream: Upstream, name: str) -> Model:
         return Model(
@@ -174,6 +181,7 @@ class Upstreams:
             retry=RetryPolicy(max_retries=upstream.max_retries),
             breaker=self._breakers.get(upstream.name),
             environ=self._environ,
+            protocol=upstream.protocol,
             cache_bytes=0,  # each request brings its own messages, which are never seen again
         )
 
