@@ -153,7 +153,9 @@ async def test_where_two_limits_are_reached_at_once_one_is_said():
 
 
 @pytest.mark.parametrize(
-    "forced", [AssistantMessage([call("z")]), ConnectionLostError("gone"), "", Scripted("half", slice_chars=2, dies_after=1)], ids=lambda value: type(value).__name__
+    "forced",
+    [AssistantMessage([call("z")]), ConnectionLostError("gone"), "", Scripted("half", slice_chars=2, dies_after=1)],
+    ids=lambda value: type(value).__name__,
 )
 async def test_whatever_becomes_of_a_forced_answer_it_ends_the_run_and_the_limit_is_said_once(forced):
     watched = await watch(agent_of(asking(tokens=100), forced, limits={"tokens": 100}))

@@ -8,7 +8,9 @@ from headrace.cli import merge
 from headrace.cli.app import main
 
 
-@pytest.mark.parametrize("command", [["run"], ["chat"], ["models"], ["inspect"], ["local"], ["local", "pull"], ["local", "list"], ["local", "path"]])
+@pytest.mark.parametrize(
+    "command", [["run"], ["chat"], ["models"], ["inspect"], ["local"], ["local", "pull"], ["local", "list"], ["local", "path"]]
+)
 def test_every_command_has_a_help(command, capsys):
     assert main([*command, "--help"]) == 0
     assert f"Usage: headrace {' '.join(command)}" in capsys.readouterr().out

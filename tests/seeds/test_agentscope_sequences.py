@@ -262,7 +262,9 @@ async def test_an_error_after_the_first_delta_of_a_call_runs_nothing():
 
 
 @pytest.mark.parametrize(
-    "empty", ["", " \n", AssistantMessage([ReasoningPart("hm")]), [AssistantMessageChunk(finish_reason="stop")]], ids=lambda value: type(value).__name__
+    "empty",
+    ["", " \n", AssistantMessage([ReasoningPart("hm")]), [AssistantMessageChunk(finish_reason="stop")]],
+    ids=lambda value: type(value).__name__,
 )
 async def test_no_content_at_all_gets_one_reminder_and_another_round(empty):
     """Python: completed, with an empty message. Java: a reminder, and the loop goes on until it has run out of rounds."""
