@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from chat_bytes import DONE, call_stream, chunk, text_stream, whole_body
-from gateway_ground import ground
+from gateway_ground import ground, opened
 from messages_bytes import SAMPLES as MESSAGES
 from servers import Close, Reply
 
@@ -126,3 +126,17 @@ async def test_a_stream_of_text_is_the_same_text():
         client.messages.stream(max_tokens=5, **ASKED) as stream,
     ):
         assert [text async for text in stream.text_stream] == ["a", "b", "c"]
+
+
+async def test_a_real_model_answers_a_client_of_another_protocol(local_weights):
+    values = {"upstreams": [{"name": "here", "provider": "local", "models": {"small": "smollm2"}}]}
+    async with (
+        opened(values) as (served, _),
+        anthropic.AsyncAnthropic(base_url=served.url, api_key="any", max_retries=0) as client,
+        client.messages.stream(model="small", max_tokens=8, messages=ASKED["messages"]) as stream,
+    ):
+        texts = [text async for text in stream.text_stream]
+        message = await stream.get_final_message()
+    assert len(texts) > 1
+    assert ("".join(texts), message.model) == (message.content[0].text, "small")
+    assert message.usage.output_tokens > 1
