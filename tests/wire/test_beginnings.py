@@ -118,7 +118,7 @@ def cost_of_the_last_round(protocol, rounds):
 
 
 @pytest.mark.parametrize(
-    "protocol", ["openai-chat", "openai-responses", "anthropic-messages", "cohere-v2", "ollama", "gemini-interactions"]
+    "protocol", ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "cohere-v2", "ollama", "gemini-interactions"]
 )
 def test_a_round_costs_the_same_however_long_the_talk_is(protocol):
     assert cost_of_the_last_round(protocol, 200) <= 1.1 * cost_of_the_last_round(protocol, 10)

@@ -19,12 +19,13 @@ from headrace.errors import UsageError
 from headrace.messages.message import AssistantMessage, SystemMessage
 from headrace.messages.request import Request
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.gemini.part_in import PROTOCOL
 from headrace.wire.gemini.request_contents import encode_message
 from headrace.wire.gemini.request_options import option_fields, tool_fields
 from headrace.wire.gemini.request_results import encode_result
-from headrace.wire.history import PairedCall, Turn, pair
+from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
 from headrace.wire.message_list import body_of, lay_over, loss_warnings
 from headrace.wire.openai_chat.request_results import NOT_RUN
@@ -76,6 +77,7 @@ class _Contents:
     """Puts the encoded messages of a history in a row, of one role after the other.
 
     Attributes:
+        wire: the contents that are whole, encoded.
         system: the parts of the instructions, encoded.
     """
 
@@ -84,22 +86,30 @@ class _Contents:
         self.cache = cache
         self.system: list[bytes] = []
         self.warnings: list[Warning] = []
-        self._wire: list[tuple[str, list[bytes]]] = []
+        self.wire: list[bytes] = []
+        self._role = ""  # of the last content, which may still grow
+        self._parts: list[bytes] = []
 
     def add_all(self, request: Request) -> None:
-        history = pair(request.messages, self.profile)
+        """Add a history; one that begins as one before goes on where that ended."""
+        messages, profile, beginnings = request.messages, self.profile, self.cache.beginnings
+        known, pairing, history = resume(beginnings, messages, profile, PROTOCOL)
+        if known is not None:
+            self.wire, self.warnings = known.wire, list(known.warnings)
+            self.system, self._role, self._parts, _ = known.rest
+        added = len(self.wire)
         for stray in history.strays:
             self._warn(stray.index, (Note(stray.part, stray.why),))
         for turn in history.turns:
             self._turn(turn)
+        if pairing.is_settled and messages:
+            whole = size_of(self.wire[added:]) + (0 if known is None else known.rest[-1])
+            rest, size = (self.system, self._role, self._parts, whole), whole + size_of(self._parts)
+            beginnings.put(Beginning(messages, profile, pairing, self.wire, tuple(self.warnings), size=size, protocol=PROTOCOL, rest=rest))
 
     def value(self) -> bytes:
         """Return the contents as JSON."""
-        contents = self._wire
-        if contents and contents[0][0] != "user":
-            contents = [("user", [_OPENING]), *contents]
-        each = (b'{"role":"' + role.encode() + b'","parts":[' + b",".join(parts) + b"]}" for role, parts in contents)
-        return b"[" + b",".join(each) + b"]"
+        return b"[" + b",".join([*self.wire, _content(self._role, self._parts)] if self._parts else []) + b"]"
 
     def _turn(self, turn: Turn) -> None:
         key = (PROTOCOL, *(paired.wire_id for paired in turn.calls))
@@ -133,10 +143,18 @@ class _Contents:
         """Put parts behind those of the same role: results and the user's next words are one content."""
         if not parts:
             return
-        if self._wire and self._wire[-1][0] == role:
-            self._wire[-1][1].append(parts)
-        else:
-            self._wire.append((role, [parts]))
+        if self._role == role:
+            self._parts.append(parts)
+            return
+        if self._parts:
+            self.wire.append(_content(self._role, self._parts))
+        elif role != "user":
+            self.wire.append(_content("user", [_OPENING]))
+        self._role, self._parts = role, [parts]
 
     def _warn(self, index: int, notes: Iterable[Note]) -> None:
         self.warnings += loss_warnings(index, notes)
+
+
+def _content(role: str, parts: list[bytes]) -> bytes:
+    return b'{"role":"' + role.encode() + b'","parts":[' + b",".join(parts) + b"]}"
