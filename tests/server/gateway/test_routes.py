@@ -15,6 +15,7 @@ from headrace.wire.protocols import WIRES
         ("/v1/responses", "openai-responses", None, None),
         ("/v1/messages", "anthropic-messages", None, None),
         ("/v1beta/models/a:generateContent", "gemini", "a", False),
+        ("/v1/models/a:streamGenerateContent", "gemini", "a", True),
         ("/v1beta/models/team/b:1:streamGenerateContent", "gemini", "team/b:1", True),
     ],
 )

@@ -45,6 +45,8 @@ ROUTES: Final = (
     Route("/v1/messages", "anthropic-messages"),
     Route("/v1beta/models/{model}:generateContent", "gemini", is_streamed=False),
     Route("/v1beta/models/{model}:streamGenerateContent", "gemini", is_streamed=True, events_if="alt=sse"),
+    Route("/v1/models/{model}:generateContent", "gemini", is_streamed=False),
+    Route("/v1/models/{model}:streamGenerateContent", "gemini", is_streamed=True, events_if="alt=sse"),
 )
 
 _PLAIN: Final = {route.path: Found(route) for route in ROUTES if "{" not in route.path}
