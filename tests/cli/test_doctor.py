@@ -42,6 +42,7 @@ async def test_something_wrong_is_status_1_and_the_profile_is_written(program):
         done = await program(*options(server.url, *only("named_tool"), "--profile", "lab.toml", "--out", "kept"))
     assert done.code == 1
     assert "wrong (1)" in done.text
+    assert "profile: tool_choices (in lab.toml)" in done.text
     assert "kept/named_tool/against-the-question/0001.body" in done.text
     tables = tomllib.loads((program.folder / "lab.toml").read_text(encoding="utf-8"))
     assert tables["models"]["openai-chat:m"]["profile"] == {"tool_choices": ["auto", "none", "required"]}

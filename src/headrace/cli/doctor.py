@@ -151,7 +151,7 @@ def _show(examination: Examination, wanted: Wanted) -> None:
         sys.stdout.buffer.write(dumps(document_of(examination)) + b"\n")
         sys.stdout.buffer.flush()
         return
-    screen_of(sys.stdout).write(_segments(text_report(examination)))
+    screen_of(sys.stdout).write(_segments(text_report(examination, profile_goes_to=str(wanted.profile or ""))))
 
 
 def _write_profile(examination: Examination, wanted: Wanted, file: Path) -> None:

@@ -32,8 +32,13 @@ _NAME_WIDTH: Final = 22
 _WIDTH: Final = 118
 
 
-def text_report(examination: Examination) -> list[Word]:
-    """Return the report: what was asked of whom, then the findings, the wrong ones first, then what was not asked."""
+def text_report(examination: Examination, *, profile_goes_to: str = "") -> list[Word]:
+    """Return the report: what was asked of whom, then the findings, the wrong ones first, then what was not asked.
+
+    Args:
+        examination: what was found.
+        profile_goes_to: the file that its profile is written to; "": none yet.
+    """
     endpoint, findings = examination.endpoint, examination.findings
     words = [
         Word(f"{endpoint.model} at {endpoint.base_url}", "title"),
@@ -49,7 +54,8 @@ def text_report(examination: Examination) -> list[Word]:
     elif examination.not_asked:
         words.append(Word(f"\nnot finished: {', '.join(examination.not_asked)}\n", "note"))
     if switches := examination.switches:
-        words.append(Word(f"\nprofile: {', '.join(switches)} (write it with --profile FILE)\n", "note"))
+        where = f"in {profile_goes_to}" if profile_goes_to else "write it with --profile FILE"
+        words.append(Word(f"\nprofile: {', '.join(switches)} ({where})\n", "note"))
     return words
 
 
