@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from canonical_gemini import gemini_faults
+from canonical_responses import responses_faults
 from gateway_ground import datas
 
 
@@ -123,4 +125,9 @@ def _is_object(text):
         return False
 
 
-JUDGES = {"openai-chat": chat_faults, "anthropic-messages": messages_faults}
+JUDGES = {
+    "openai-chat": chat_faults,
+    "anthropic-messages": messages_faults,
+    "openai-responses": responses_faults,
+    "gemini": gemini_faults,
+}

@@ -39,7 +39,7 @@ async def test_every_fault_of_an_upstream_gives_a_canonical_stream(source, targe
     assert streams > len(samples) / 2
 
 
-@pytest.mark.parametrize("protocol", JUDGES)
+@pytest.mark.parametrize("protocol", SOURCES)
 async def test_a_stream_means_the_same_behind_the_gateway(protocol):
     """Where the upstream's stream is good, so is what a client makes of ours: the same text, calls, end and usage."""
     samples = SOURCES[protocol]

@@ -158,17 +158,17 @@ class StreamOut:
     def _fail(self, verdict: Verdict, error: StreamError) -> None:
         body = stream_error_body(error)
         if self._has_begun:
-            self._end_items("incomplete")
+            self._end_items("incomplete", has_failed=True)
         self._items.event("error", error=body)
         if self._has_begun:
             why = {"code": body["code"], "message": body["message"]}
             usage = usage_body(verdict.messages[0].usage)
             self._items.event("response.failed", response=self._known(status="failed", output=self._items.forms(), usage=usage, error=why))
 
-    def _end_items(self, status: str) -> None:
-        """End whatever goes on: words with the status of the response, a call as complete if it can be run."""
+    def _end_items(self, status: str, *, has_failed: bool = False) -> None:
+        """End whatever goes on: words with the status of the response, a call as complete if it can be run, which none can that a failure cut."""
         for call in self._calls.values():
-            self._items.end_call(call.key, "incomplete" if call.is_faulty or not call.is_started else "completed")
+            self._items.end_call(call.key, "incomplete" if has_failed or call.is_faulty or not call.is_started else "completed")
         self._writer.end()
         self._items.end_live(status)
 
