@@ -88,6 +88,12 @@ def reads_of(draw, size):
     return tuple(zip(starts, times, strict=True))
 
 
+def test_reads_that_came_at_hardly_different_times_have_a_plot():
+    sample = next(iter(SAMPLES.values()))()
+    seen = inspect_capture(msgspec.structs.replace(sample, reads=((0, 0.0), (len(sample.body) // 2, 5e-324))))
+    assert sum(point.count for point in seen.plot) == len(inspect_capture(sample).rows)
+
+
 @given(data=st.data())
 def test_the_law_of_slicing_however_it_was_read_only_the_times_differ(data):
     sample = data.draw(st.sampled_from(list(SAMPLES.values())))()

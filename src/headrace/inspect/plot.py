@@ -42,11 +42,11 @@ class Plot:
         if not self._x:
             return ()
         first, last = self._x[0], self._x[-1]
-        step = (last - first) / limit if last > first else 1.0
+        width = last - first if last > first else 1.0
         points: list[Point] = []
         bucket = -1
         for n, x in enumerate(self._x):
-            place = min(limit - 1, int((x - first) / step))
+            place = min(limit - 1, int((x - first) / width * limit))
             kind = KINDS[self._kinds[n]]
             if place != bucket:
                 points.append(Point(x, self._bytes[n], self._characters[n], kind, n, 1))
