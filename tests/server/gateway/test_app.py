@@ -258,6 +258,16 @@ async def test_the_next_upstream_is_asked_where_one_fails_before_its_first_word(
     assert metrics.chunks.value("two") > 0
 
 
+async def test_an_upstream_without_capacity_several_times_in_a_row_is_left_alone():
+    broken = Reply([b'{"error": {"message": "no"}}'], status=503, headers=JSON_BODY)
+    async with scripted_server([broken] * 8) as one, scripted_server([text_stream("a")] * 8) as two:
+        values = {"upstreams": [upstream(one.url, "one"), upstream(two.url, "two", weight=0)]}
+        async with opened(values) as (_, client):
+            answers = [await client.post(PATHS["openai-chat"], json=asked()) for _ in range(8)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert (len(one.requests), len(two.requests)) == (5, 8)
+
+
 def _text_body():
     body = MESSAGES["text"]
     return body if isinstance(body, bytes) else b"".join(body)
