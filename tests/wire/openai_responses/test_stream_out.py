@@ -457,6 +457,12 @@ def test_an_answer_that_begins_anew_is_an_error_once_something_was_passed_on():
     assert out.is_over
 
 
+def test_a_call_that_an_error_cut_is_not_complete():
+    sent, _ = pieces(PROTOCOL, [chunk(TextDelta("a")), chunk(ToolCallFragment("a", "f", '{"x', 0)), chunk(Restarted(), TextDelta("b"))])
+    (call,) = (item for item in events(b"".join(sent))[-1]["response"]["output"] if item["type"] == "function_call")
+    assert (call["status"], call["arguments"]) == ("incomplete", '{"x')
+
+
 def test_a_stream_of_another_wire_is_one_of_this():
     sent = passed_on(b"".join(call_stream("clock", '{"zone"', ':"CET"}')), source="openai-chat", target=PROTOCOL)
     (item,) = checked(b"".join(sent))[-1]["response"]["output"]

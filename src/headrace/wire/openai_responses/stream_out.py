@@ -78,6 +78,7 @@ class StreamOut:
         self._seen = 0
         self._has_begun = False
         self._is_over = False
+        self._has_failed = False
 
     @property
     def is_over(self) -> bool:
@@ -108,6 +109,7 @@ class StreamOut:
             return b""
         self._is_over = True
         verdict = self._parts.finish(error)
+        self._has_failed = verdict.error is not None
         if self._parts.has_said or verdict.error is None:
             self._begin()
         self._tell()
@@ -158,17 +160,17 @@ class StreamOut:
     def _fail(self, verdict: Verdict, error: StreamError) -> None:
         body = stream_error_body(error)
         if self._has_begun:
-            self._end_items("incomplete", has_failed=True)
+            self._end_items("incomplete")
         self._items.event("error", error=body)
         if self._has_begun:
             why = {"code": body["code"], "message": body["message"]}
             usage = usage_body(verdict.messages[0].usage)
             self._items.event("response.failed", response=self._known(status="failed", output=self._items.forms(), usage=usage, error=why))
 
-    def _end_items(self, status: str, *, has_failed: bool = False) -> None:
+    def _end_items(self, status: str) -> None:
         """End whatever goes on: words with the status of the response, a call as complete if it can be run, which none can that a failure cut."""
         for call in self._calls.values():
-            self._items.end_call(call.key, "incomplete" if has_failed or call.is_faulty or not call.is_started else "completed")
+            self._items.end_call(call.key, "incomplete" if self._has_failed or call.is_faulty or not call.is_started else "completed")
         self._writer.end()
         self._items.end_live(status)
 
@@ -269,7 +271,7 @@ class StreamOut:
 
     def _end_call(self, key: int, _data: dict[str, Any]) -> None:
         self._turns.end((_CALL, key))
-        if key not in self._ended:  # asked once: one that is no object is judged with the whole answer
+        if key not in self._ended and not self._has_failed:  # asked once: one that is no object is judged with the whole answer
             self._ended.add(key)
             if self._items.is_sound(key):
                 self._items.end_call(key)
