@@ -92,9 +92,9 @@ class Attempt:
             Suspend: the tool raised it.
         """
         error: BaseException | None = None
-        timer = asyncio.timeout(limit_s)
+        timer = None if limit_s is None else asyncio.timeout(limit_s)
         try:
-            async with timer:
+            async with timer or contextlib.nullcontext():
                 await self._go(keywords)
         except (*_PASSED_ON, GeneratorExit):
             raise
@@ -114,7 +114,7 @@ class Attempt:
             self._is_abandoned = True
         if self._callers_error is not None:
             raise self._callers_error.error
-        state, note, facts = self._judge(error, limit_s, is_expired=timer.expired())
+        state, note, facts = self._judge(error, limit_s, is_expired=timer is not None and timer.expired())
         if tries > 1:
             facts["attempts"] = tries
         can_help = state == "timed_out" or (state == "error" and not isinstance(error, ToolError | _BadOutputError))

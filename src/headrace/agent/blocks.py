@@ -47,6 +47,11 @@ class Scribe:
         self.made: deque[Event] = deque()
         self.is_watched = True
 
+    @property
+    def is_unseen(self) -> bool:
+        """Whether events go nowhere."""
+        return not self.is_watched and self._sink is None
+
     def add(self, kind: Callable[..., Event], *fields: Any) -> None:
         """Make the next event, of this class, with these fields of its own."""
         self.seq += 1

@@ -74,6 +74,11 @@ class Ledger:
         return self._scribe.seq
 
     @property
+    def is_unseen(self) -> bool:
+        """Whether nobody sees the events, neither as they are made nor afterwards."""
+        return self._scribe.is_unseen
+
+    @property
     def is_watched(self) -> bool:
         """Whether somebody takes the events as they come."""
         return self._scribe.is_watched

@@ -60,7 +60,9 @@ class Listening:
         """
         assert self._reading is not None
         try:
-            while await self._reading.read():
+            if self._ledger.is_unseen and self._early is None:
+                await self._reading.read_all()
+            while not self._reading.is_whole and await self._reading.read():
                 if self._early is not None:
                     await self._look_early()
                 if self._ledger.is_watched:

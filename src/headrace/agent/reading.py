@@ -56,6 +56,28 @@ class Reading:
         self._ledger.blocks.feed(deltas)
         return True
 
+    async def read_all(self) -> None:
+        """Take what is left at once, where nobody sees how it comes."""
+        assert self._items is not None
+        came: list[Delta] = []
+        try:
+            async for item in self._items:
+                if isinstance(item, AttemptDiscarded):
+                    self._ledger.blocks.feed(came)
+                    came.clear()
+                    self._ledger.discard(item.attempt, item.reason, self._new_id())
+                    continue
+                deltas = item.deltas
+                if Restarted in map(type, deltas):
+                    self._ledger.blocks.feed(came)
+                    came.clear()
+                    deltas = self._restarted(deltas)
+                came += deltas
+            self.is_whole = True
+        finally:
+            self._ledger.at = self._now()
+            self._ledger.blocks.feed(came)
+
     def _restarted(self, deltas: tuple[Delta, ...]) -> tuple[Delta, ...]:
         """The wire's own way to say that what came is void; returns what came behind it."""
         at = next(n for n, delta in enumerate(deltas) if type(delta) is Restarted)
