@@ -297,7 +297,9 @@ def server(local_weights):
 
 @pytest.fixture
 async def client(server):
-    async with httpx2.AsyncClient(base_url=server.base_url, headers={"authorization": f"Bearer {server.api_key}"}, timeout=120) as client:
+    # A connection for each request: the server closes one that nothing came on for some seconds, which a request on it can meet.
+    once, headers = httpx2.Limits(max_keepalive_connections=0), {"authorization": f"Bearer {server.api_key}"}
+    async with httpx2.AsyncClient(base_url=server.base_url, headers=headers, timeout=120, limits=once) as client:
         yield client
 
 
