@@ -79,12 +79,13 @@ class ChatDecoder:
         for n, data in enumerate(batch.datas):
             head = self._head
             event = self._event(data, head) if head is not None and data.startswith(head) else None
-            if event is not None and event.usage is None and event.choices:
-                choice = event.choices[0]
-                delta = choice.delta
-                text = delta.content
-                is_plain = choice.finish_reason is None and delta.tool_calls is None
-                if text and is_plain and not delta.reasoning_content and not delta.reasoning:
+            calls: list[FastCall] | None = None
+            if event is not None and event.usage is None and event.choices and event.choices[0].finish_reason is None:
+                delta = event.choices[0].delta
+                text, calls = delta.content, delta.tool_calls
+                if delta.reasoning_content or delta.reasoning or (text and calls):
+                    calls = None
+                elif text and calls is None:
                     open_text = output.fold.choices[0].open_text
                     if open_text is not None:
                         open_text.append(text)
@@ -92,6 +93,8 @@ class ChatDecoder:
                         continue
             offset = offset + len(batch.datas[known]) + batch.around if known == n - 1 else batch.offset_of(n, known=known, at=offset)
             known = n
+            if calls and self._continues(calls, first + n, offset, chunks):
+                continue
             if event is None or not self._short(event, first + n, offset, chunks):
                 output.events = first + n
                 self._one(Frame(data, offset), chunks)
@@ -149,6 +152,19 @@ class ChatDecoder:
         self.output.chunk(chunks)
         return True
 
+    def _continues(self, calls: list[FastCall], number: int, offset: int, chunks: list[AssistantMessageChunk]) -> bool:
+        """Take one more piece of the arguments of a call that is open; returns whether that is all."""
+        call = calls[0]
+        function, index = call.function, call.index
+        arguments = function.arguments
+        if not arguments or call.id or function.name or index is None or index < 0 or len(calls) > 1 or call.type not in _PLAIN_TYPES:
+            return False
+        if not self._events.open[0] or not self.output.fold.continue_call(index, arguments, number, offset):
+            return False
+        fragment = ToolCallFragment(call.id, function.name, arguments, index, None, None, 0, False, number, offset)
+        chunks.append(make_assistant_chunk((fragment,), 1, True))
+        return True
+
     def _calls(self, calls: list[FastCall], chunks: list[AssistantMessageChunk]) -> bool:
         output = self.output
         event, offset = output.events, output.offset
@@ -158,17 +174,7 @@ class ChatDecoder:
             if index is None or index < 0 or call.type not in _PLAIN_TYPES:
                 return False
             arguments = function.arguments
-            fragment = ToolCallFragment(call.id, function.name, arguments, index, None, None, 0, False, event, offset)
-            if (
-                arguments
-                and not call.id
-                and not function.name
-                and len(calls) == 1
-                and output.fold.continue_call(index, arguments, event, offset)
-            ):
-                chunks.append(make_assistant_chunk((fragment,), 1, True))
-                return True
-            items.append(fragment)
+            items.append(ToolCallFragment(call.id, function.name, arguments, index, None, None, 0, False, event, offset))
         for fragment in items:
             output.add(fragment)
         output.chunk(chunks)
