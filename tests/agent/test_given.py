@@ -151,3 +151,14 @@ async def test_what_cannot_see_events_is_refused_before_the_run_begins():
     with pytest.raises(UsageError, match="on_event is a list; give a function of one event"):
         await Agent(model).run("go", on_event=[])
     assert not model.requests
+
+
+async def test_the_limit_on_calls_has_a_short_name_and_what_limits_say_counts():
+    async def ran(**given):
+        model = ScriptedModel(asks(call("a", name="note"), call("b", name="note"), call("c", name="note")), "done")
+        result = await Agent(model, tools=[note], **given).run("go")
+        return [one.state for one in result.messages[2].results], result.generate_reason
+
+    assert await ran(max_tool_calls=2) == (["success", "success", "not_run"], "limit")
+    assert await ran(max_tool_calls=2, limits={"tokens": 10**6}) == await ran(limits={"tool_calls": 2})
+    assert await ran(max_tool_calls=2, limits={"tool_calls": 3}) == (["success"] * 3, "limit")

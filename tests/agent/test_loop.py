@@ -213,7 +213,7 @@ def test_calls_in_the_forced_answer_are_not_run():
 
 
 def test_calls_beyond_the_limit_are_not_run_and_the_model_must_answer():
-    rules = Rules(tools=("add",), max_tool_calls=3)
+    rules = Rules(tools=("add",), limits=RunLimits(tool_calls=3))
     asked = answer(*(call(f"x{n}") for n in range(4)), finish="tool_calls")
     step = next_step([*tool_rounds(1), asked], rules)
     assert [planned.refusal and planned.refusal.state for planned in step.calls] == [None, None, "not_run", "not_run"]
@@ -379,13 +379,6 @@ def test_a_limit_on_cost_needs_a_price():
     with pytest.raises(UsageError, match="cost_usd") as caught:
         Rules(limits=RunLimits(cost_usd=1))
     assert caught.value.argument == "limits.cost_usd"
-
-
-def test_the_limit_on_calls_has_two_names():
-    assert Rules(max_tool_calls=3).limits == RunLimits(tool_calls=3)
-    assert Rules(max_tool_calls=3, limits=RunLimits(tokens=5)).limits == RunLimits(tool_calls=3, tokens=5)
-    assert Rules(limits=RunLimits(tool_calls=4)).max_tool_calls == 4
-    assert Rules(limits=RunLimits(tool_calls=4), max_tool_calls=3).max_tool_calls == 4
 
 
 def test_words_that_steer_lead_to_another_round_also_after_an_answer():

@@ -138,6 +138,8 @@ def rules_of(
     check_count("max_rounds", max_rounds, least=0)
     check_count("max_tool_calls", max_tool_calls, least=1)
     checked = RunLimits.of(limits)
+    if checked.tool_calls is None and max_tool_calls is not None:  # its short name; what `limits` says counts
+        checked = msgspec.structs.replace(checked, tool_calls=max_tool_calls)
     if price is not None and not callable(price):
         raise UsageError(f"price is a {type(price).__name__}; give a function from an answer to US dollars", argument="price")
     for name in checked.calls_per_tool if knows_all else ():
@@ -148,7 +150,6 @@ def rules_of(
         wanted=answering.wanted,
         tools=tools.names,
         max_rounds=max_rounds,
-        max_tool_calls=max_tool_calls,
         limits=checked,
         price=None if checked.cost_usd is None else price or listed_prices(model.id),
         stop_on_denial=stop_on_denial,

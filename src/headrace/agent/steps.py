@@ -45,7 +45,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         max_pauses: how often in a row an answer that paused is asked to go on.
         stop_on_denial: end the run when a person has denied every call of a round.
         wanted: the type of the answer, or None for text.
-        max_tool_calls: the same as `limits.tool_calls`, which wins where both are given.
 
     Raises:
         UsageError: there is a limit on cost, but no price.
@@ -58,17 +57,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     max_pauses: int = 8
     stop_on_denial: bool = False
     wanted: Wanted | None = None
-    max_tool_calls: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that cost can be known, and let both names of the limit on calls say the same."""
+        """Check that cost can be known."""
         if self.limits.cost_usd is not None and self.price is None:
             raise UsageError("limits.cost_usd needs a price: a function that says what an answer cost", argument="limits.cost_usd")
-        if self.limits.tool_calls is not None:
-            msgspec.structs.force_setattr(self, "max_tool_calls", self.limits.tool_calls)
-        elif self.max_tool_calls is not None:
-            limits = msgspec.structs.replace(self.limits, tool_calls=self.max_tool_calls)
-            msgspec.structs.force_setattr(self, "limits", limits)
 
 
 class CallModel(msgspec.Struct, frozen=True):

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headrace._json import JSON, dumps, dumps_text
-from headrace.messages.chunk import MessageChunk
-from headrace.messages.deltas import MediaDelta, ReasoningDelta, StreamError
+from headrace.messages.deltas import MediaDelta, ReasoningDelta
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import JsonPart, Part, ProviderItem, ProviderToolPart, ReasoningPart, RefusalPart, TextPart
-from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.anthropic_messages.answer_out import answer_body, is_citation, item_block, provider_tool_blocks
 from headrace.wire.anthropic_messages.blocks_out import BlocksOut, event
 from headrace.wire.anthropic_messages.finish_out import error_body, stop_fields, stream_error_body, usage_body
 from headrace.wire.call_out import CallOut
+from headrace.wire.life_out import LifeOut
 from headrace.wire.parts_out import PartsOut
-from headrace.wire.parts_writer import HELD_BLOCK
+from headrace.wire.parts_writer import HELD_BLOCK, Verdict
 from headrace.wire.server_side import AnswerOptions, Head, RefusalKind
 
 _PREFIX: Final = "msg_"
@@ -34,7 +33,7 @@ def refuse(status: int, kind: RefusalKind, message: str, *, argument: str | None
     return status, dumps(error_body(kind, text))
 
 
-class StreamOut:
+class StreamOut(LifeOut):
     """The answer on its way; see `server_side.StreamOut`.
 
     Attributes:
@@ -56,39 +55,19 @@ class StreamOut:
         """
         self._head = head
         self._options = options
-        self._parts = PartsOut(self, new_id, prefix="toolu_")
+        super().__init__(PartsOut(self, new_id, prefix="toolu_"))
         self._blocks = BlocksOut()
         self._sealed: dict[int, list[str]] = {}
         self._has_begun = False
-        self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more can be said."""
-        return self._is_over
-
-    @property
-    def repairs(self) -> tuple[Warning, ...]:
-        """What was repaired or left out so far."""
-        return self._parts.repairs
 
     # ------------------------------------------------------------------------------------------ in and out
 
-    def feed(self, chunk: MessageChunk) -> bytes:
-        """Return what this chunk adds to the stream; the first one gives the head at least."""
-        if self._is_over:
-            return b""
-        self._parts.feed(chunk)
-        if self._parts.error is not None:
-            return self.close()
+    def _more(self) -> bytes:
+        """Return what was added; at first at least the head."""
         return self._begin() + self._blocks.take()
 
-    def close(self, error: StreamError | None = None) -> bytes:
+    def _rest(self, verdict: Verdict) -> bytes:
         """Return the rest: the ends of the blocks and of the message, or the error."""
-        if self._is_over:
-            return b""
-        self._is_over = True
-        verdict = self._parts.finish(error)
         self._seal()
         if verdict.error is not None:
             begun = self._begin() if self._parts.has_said else b""

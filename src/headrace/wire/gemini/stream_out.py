@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headrace._json import EMPTY, JSON, dumps
-from headrace.messages.chunk import MessageChunk
 from headrace.messages.deltas import MediaDelta, ReasoningDelta, StreamError
 from headrace.messages.growing import Growing
 from headrace.messages.message import AssistantMessage
@@ -25,6 +24,7 @@ from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.call_out import CallOut
 from headrace.wire.gemini.content_out import CandidateOut, beside, call_form, inline_form, put_part
 from headrace.wire.gemini.finish_out import MALFORMED, error_body, finish_word, stream_error_body, usage_fields
+from headrace.wire.life_out import LifeOut
 from headrace.wire.parts_out import PartsOut
 from headrace.wire.parts_writer import MADE_ID, Verdict
 from headrace.wire.server_side import AnswerOptions, Head, RefusalKind, is_cut, one_line
@@ -42,7 +42,7 @@ def refuse(status: int, kind: RefusalKind, message: str, *, argument: str | None
     return status, dumps(error_body(kind, text, code=status))
 
 
-class StreamOut:
+class StreamOut(LifeOut):
     """The answer on its way; see `server_side.StreamOut`.
 
     What a chunk says is told only when the whole chunk was read, since it also holds what stands beside its parts.
@@ -66,7 +66,7 @@ class StreamOut:
         self._head = head
         self._is_array = options is not None and options.is_array
         self.media_type: str = "application/json" if self._is_array else "text/event-stream"
-        self._parts = PartsOut(self, new_id, prefix="call_")
+        super().__init__(PartsOut(self, new_id, prefix="call_"))
         self._candidates: dict[int, CandidateOut] = {}
         self._later: list[tuple[Callable[..., None], int, str, int, tuple[Any, ...]]] = []
         self._seen: dict[int, int] = {}
@@ -77,12 +77,6 @@ class StreamOut:
         self._told_calls: set[tuple[int, int]] = set()
         self._out: list[bytes] = []
         self._has_begun = False
-        self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more can be said."""
-        return self._is_over
 
     @property
     def repairs(self) -> tuple[Warning, ...]:
@@ -95,25 +89,16 @@ class StreamOut:
 
     # ------------------------------------------------------------------------------------------ in and out
 
-    def feed(self, chunk: MessageChunk) -> bytes:
-        """Return what this chunk adds to the stream; b"" if it adds nothing yet."""
-        if self._is_over:
-            return b""
-        self._parts.feed(chunk)
-        if self._parts.error is not None:
-            return self.close()
+    def _more(self) -> bytes:
+        """Return what was added, if anything."""
         self._tell()
         candidates = [form for candidate in self._candidates.values() if (form := _news(candidate)) is not None]
         if candidates:
             self._event({"candidates": candidates})
         return self._take()
 
-    def close(self, error: StreamError | None = None) -> bytes:
+    def _rest(self, verdict: Verdict) -> bytes:
         """Return the rest: finish reasons and usage, or the error."""
-        if self._is_over:
-            return b""
-        self._is_over = True
-        verdict = self._parts.finish(error)
         self._tell()
         if verdict.error is not None and verdict.error.kind != "malformed_function_call":
             self._fail(verdict.error)

@@ -15,12 +15,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from headrace._json import JSON, dumps, dumps_text
-from headrace.messages.chunk import MessageChunk
-from headrace.messages.deltas import MediaDelta, ReasoningDelta, StreamError
+from headrace.messages.deltas import MediaDelta, ReasoningDelta
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import JsonPart, MediaPart, Part, ReasoningPart, RefusalPart, TextPart
-from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.call_out import CallOut
+from headrace.wire.life_out import LifeOut
 from headrace.wire.openai_chat.answer_out import answer_body, image_item, is_annotation, kind_word
 from headrace.wire.openai_chat.calls_in_turn import CallsInTurn, Said
 from headrace.wire.openai_chat.delta_out import DeltaOut
@@ -39,7 +38,7 @@ def refuse(status: int, kind: RefusalKind, message: str, *, argument: str | None
     return status, dumps(error_body(kind, message, argument=argument))
 
 
-class StreamOut:
+class StreamOut(LifeOut):
     """The answer on its way; see `server_side.StreamOut`.
 
     Attributes:
@@ -61,41 +60,26 @@ class StreamOut:
         """
         self._head = head
         self._options = options or AnswerOptions()
-        self._parts = PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names)
+        super().__init__(PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names))
         self._turns: dict[int, CallsInTurn] = {}
         self._choices: dict[int, DeltaOut] = {}
         self._touched: list[DeltaOut] = []
         self._before = b""
         self._after = b'],"usage":null}\n\n' if self._options.includes_usage else b"]}\n\n"
-        self._is_over = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more can be said."""
-        return self._is_over
-
-    @property
-    def repairs(self) -> tuple[Warning, ...]:
-        """What was repaired or left out so far."""
-        return self._parts.repairs
 
     # ------------------------------------------------------------------------------------------ in and out
 
-    def feed(self, chunk: MessageChunk) -> bytes:
-        """Return what this chunk adds to the stream; the first one says the role at least."""
-        if self._is_over:
-            return b""
-        self._parts.feed(chunk)
+    def _heard(self) -> None:
+        """The first chunk says the role at least."""
         if not self._before:
             self._choice(0).begin()
-        return self._take() if self._parts.error is None else self.close()
 
-    def close(self, error: StreamError | None = None) -> bytes:
+    def _more(self) -> bytes:
+        """Return what was added."""
+        return self._take()
+
+    def _rest(self, verdict: Verdict) -> bytes:
         """Return the rest: finish reasons, usage and `[DONE]`, or the error."""
-        if self._is_over:
-            return b""
-        self._is_over = True
-        verdict = self._parts.finish(error)
         for turns in self._turns.values():
             self._write(turns.rest())
         for index, message in verdict.messages.items():

@@ -16,13 +16,12 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from headrace._json import EMPTY, JSON, dumps
-from headrace.messages.chunk import MessageChunk
 from headrace.messages.deltas import MediaDelta, ReasoningDelta, StreamError
 from headrace.messages.growing import Growing
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import Part
-from headrace.messages.warning import Warning  # noqa: A004 - the field's word
 from headrace.wire.call_out import CallOut
+from headrace.wire.life_out import LifeOut
 from headrace.wire.openai_responses.answer_out import PREFIX, response_body
 from headrace.wire.openai_responses.finish_out import error_body, status_fields, stream_error_body, usage_body
 from headrace.wire.openai_responses.item_writer import ItemWriter
@@ -43,7 +42,7 @@ def refuse(status: int, kind: RefusalKind, message: str, *, argument: str | None
     return status, dumps({"error": {name: body[name] for name in ("message", "type", "param", "code")}})
 
 
-class StreamOut:
+class StreamOut(LifeOut):
     """The answer on its way; see `server_side.StreamOut`.
 
     What a chunk says is told to the items only when the whole chunk was read, since it also holds what a part is called.
@@ -68,7 +67,7 @@ class StreamOut:
         self._head = head
         self._options = options or AnswerOptions()
         self._new_id = new_id
-        self._parts = PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names)
+        super().__init__(PartsOut(self, new_id, prefix="call_", tool_names=self._options.tool_names))
         self._items = ItemsOut(self._item_id)
         self._writer = ItemWriter(self._items, self._leave_out)
         self._later: list[Told] = []
@@ -77,38 +76,18 @@ class StreamOut:
         self._ended: set[int] = set()
         self._seen = 0
         self._has_begun = False
-        self._is_over = False
         self._has_failed = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more can be said."""
-        return self._is_over
-
-    @property
-    def repairs(self) -> tuple[Warning, ...]:
-        """What was repaired or left out so far."""
-        return self._parts.repairs
 
     # ------------------------------------------------------------------------------------------ in and out
 
-    def feed(self, chunk: MessageChunk) -> bytes:
-        """Return what this chunk adds to the stream; the first one says at least that the response has begun."""
-        if self._is_over:
-            return b""
-        self._parts.feed(chunk)
-        if self._parts.error is not None:
-            return self.close()
+    def _more(self) -> bytes:
+        """Return what was added; at first at least that the response has begun."""
         self._begin()
         self._tell()
         return self._items.take()
 
-    def close(self, error: StreamError | None = None) -> bytes:
+    def _rest(self, verdict: Verdict) -> bytes:
         """Return the rest: the ends of the items and the whole response, or the error."""
-        if self._is_over:
-            return b""
-        self._is_over = True
-        verdict = self._parts.finish(error)
         self._has_failed = verdict.error is not None
         if self._parts.has_said or verdict.error is None:
             self._begin()
