@@ -76,7 +76,7 @@ async def test_options_provider_status_and_content_type_reach_the_decoder(progra
         (["a.sse", *PROTOCOL, "--option", "think_tags"], "name=value"),
         (["a.sse", *PROTOCOL, "--option", "think_tags=1"], "true or false"),
         (["a.sse", *PROTOCOL, "--option", "inline_tool_calls=nobodys"], "nobodys"),
-        (["a.sse", *PROTOCOL, "--option", "shout=true"], "there is no option 'shout'"),
+        (["a.sse", *PROTOCOL, "--option", "shout=true"], "options has no field 'shout'"),
         (["a.sse", *PROTOCOL, "--status", "teapot"], "teapot"),
         (["a.sse", *PROTOCOL, "--loud"], "--loud"),
         (["-", "-", *PROTOCOL], "read once"),

@@ -15,6 +15,7 @@ import msgspec
 
 from headrace._json import EMPTY, freeze
 from headrace.errors import UsageError
+from headrace.messages.checked import from_mapping
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import ToolCallPart
 
@@ -81,17 +82,7 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Raises:
             UsageError: a field is unknown, or no number above 0.
         """
-        if value is None:
-            return NO_LIMITS
-        if isinstance(value, RunLimits):
-            return value
-        if not isinstance(value, Mapping):
-            raise UsageError(f"limits is a {type(value).__name__}, not a RunLimits or a mapping of its fields", argument="limits")
-        for name in value:
-            if name not in cls.__struct_fields__:
-                known = ", ".join(cls.__struct_fields__)
-                raise UsageError(f"limits has no field {name!r}; its fields are {known}", argument=f"limits.{name}")
-        return cls(**value)
+        return from_mapping(cls, value, NO_LIMITS, "limits")
 
 
 NO_LIMITS: Final = RunLimits()

@@ -8,8 +8,9 @@ checkers, so neither pays for this.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -56,6 +57,26 @@ def convert_checked(fields: dict[str, Any], kind: type[T], root: str) -> T:
         return msgspec.convert(fields, type=kind, builtin_types=(bytes, datetime))
     except msgspec.ValidationError as error:
         raise located(error, root) from error
+
+
+def from_mapping(kind: type[T], value: object, default: T, what: str) -> T:
+    """Return what a caller gave as a Struct: itself, the default for None, or a mapping of its fields.
+
+    Raises:
+        UsageError: it is something else, or a field is unknown; the error names it below `what`. What the Struct checks comes on top.
+    """
+    if value is None:
+        return default
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{what} is a {type(value).__name__}, not a {kind.__name__} or a mapping of its fields", argument=what)
+    given = cast("Mapping[str, Any]", value)
+    fields: tuple[str, ...] = cast("Any", kind).__struct_fields__
+    for name in given:
+        if name not in fields:
+            raise UsageError(f"{what} has no field {name!r}; its fields are {', '.join(fields)}", argument=f"{what}.{name}")
+    return kind(**given)
 
 
 def located(error: msgspec.ValidationError, root: str) -> UsageError:

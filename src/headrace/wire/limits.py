@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.errors import UsageError
 from headrace.messages.accumulator import Bounds
+from headrace.messages.checked import from_mapping
 
 _MIB: Final = 1024 * 1024
 
@@ -47,17 +48,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: a field is unknown or no whole number above 0.
         """
-        if value is None:
-            return DEFAULT_LIMITS
-        if isinstance(value, Limits):
-            return value
-        if not isinstance(value, Mapping):
-            raise UsageError(f"limits is a {type(value).__name__}, not a Limits or a mapping of its fields", argument="limits")
-        for name in value:
-            if name not in cls.__struct_fields__:
-                known = ", ".join(cls.__struct_fields__)
-                raise UsageError(f"limits has no field {name!r}; its fields are {known}", argument=f"limits.{name}")
-        return cls(**value)
+        return from_mapping(cls, value, DEFAULT_LIMITS, "limits")
 
     @property
     def bounds(self) -> Bounds:

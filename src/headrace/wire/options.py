@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from headrace.errors import UsageError
+from headrace.messages.checked import from_mapping
 from headrace.wire.inline_families import FAMILY_NAMES, Offered
 
 _LISTS: Final = {
@@ -95,17 +96,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: an option is unknown, or not True or False.
         """
-        if value is None:
-            return NO_OPTIONS
-        if isinstance(value, DecodeOptions):
-            return value
-        if not isinstance(value, Mapping):
-            raise UsageError(f"options is a {type(value).__name__}, not a DecodeOptions or a mapping of its fields", argument="options")
-        for name in value:
-            if name not in cls.__struct_fields__:
-                known = ", ".join(cls.__struct_fields__)
-                raise UsageError(f"there is no option {name!r}; the options are {known}", argument=f"options.{name}")
-        return cls(**value)
+        return from_mapping(cls, value, NO_OPTIONS, "options")
 
 
 NO_OPTIONS: Final = DecodeOptions()
