@@ -326,7 +326,7 @@ class Engine:
             await self._listening.drop_early()
         finally:
             self._phase = "over"
-            self.result = run.result(reason)
+            self.result = run.result(reason)  # there even if what follows is cancelled
             try:
                 await run.keep()
             except Exception as error:  # noqa: BLE001 - a store may be a stranger's code; the run's own failure comes first
@@ -334,8 +334,8 @@ class Engine:
                 self.failure = self.failure or error
                 if self.failure is error:
                     ledger.fail(error)
-            finally:
                 self.result = run.result(reason)
+            finally:
                 if isinstance(self.failure, HeadraceError):
                     self.failure.result = self.result
                 ledger.end(reason, self.result.message if ledger.last is not None else None)

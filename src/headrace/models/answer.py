@@ -90,7 +90,7 @@ SettingsLike: TypeAlias = Settings | Mapping[str, Any] | None
 
 
 class ModelLike(Protocol):
-    """What an agent needs of a model."""
+    """What an agent needs of a model; those of this package are made of it, and any other class of this shape will do."""
 
     @property
     def id(self) -> str:
@@ -125,8 +125,15 @@ class ModelLike(Protocol):
         settings: SettingsLike = None,
         is_streamed: bool = True,
     ) -> AssistantMessage:
-        """Ask, and return the whole answer."""
-        ...
+        """Ask, and return the whole answer: `stream`, read to its end. Arguments as there.
+
+        Raises:
+            HeadraceError: as the items of a stream; what had come is its `partial`.
+        """
+        async with self.stream(
+            messages, tools=tools, tool_choice=tool_choice, output=output, settings=settings, is_streamed=is_streamed
+        ) as stream:
+            return await stream.drain()
 
     async def aclose(self) -> None:
         """Close what is open."""

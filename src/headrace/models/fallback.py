@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any, Self, get_args
 
 from headrace.errors import ConfigError, UsageError
-from headrace.messages.message import AssistantMessage
 from headrace.messages.request import OutputFormat, ToolChoice
 from headrace.models.answer import Messages, ModelLike, SettingsLike, Tools
 from headrace.models.fallback_stream import FallbackStream
@@ -19,7 +18,7 @@ from headrace.models.model import Model
 from headrace.wire.profile import Profile
 
 
-class FallbackModel:
+class FallbackModel(ModelLike):
     """Several models as one: each is asked in turn until one answers.
 
         model = FallbackModel("deepseek:deepseek-chat", Model("openai-chat:mine", base_url="http://localhost:8000/v1"))
@@ -135,23 +134,3 @@ class FallbackModel:
             "is_streamed": is_streamed,
         }
         return FallbackStream(self.models, messages, request, self._falls_over, is_restarted=self._after_first_chunk)
-
-    async def request(
-        self,
-        messages: Messages,
-        *,
-        tools: Tools = (),
-        tool_choice: ToolChoice = "auto",
-        output: OutputFormat | None = None,
-        settings: SettingsLike = None,
-        is_streamed: bool = True,
-    ) -> AssistantMessage:
-        """Ask, and return the whole answer: `stream`, read to its end. Arguments as there.
-
-        Raises:
-            HeadraceError: as the items of a stream; what had come is its `partial`.
-        """
-        async with self.stream(
-            messages, tools=tools, tool_choice=tool_choice, output=output, settings=settings, is_streamed=is_streamed
-        ) as stream:
-            return await stream.drain()

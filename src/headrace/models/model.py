@@ -20,10 +20,9 @@ from headrace.io.redact import secrets_of
 from headrace.io.retry import RetryPolicy
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts, Transport
 from headrace.messages.accumulator import NewId
-from headrace.messages.message import AssistantMessage
 from headrace.messages.request import OutputFormat, Request, Settings, ToolChoice, ToolSpec
 from headrace.models import local, local_weights
-from headrace.models.answer import FailedAttempt, Messages, SettingsLike, Tools, messages_of, specs_of
+from headrace.models.answer import FailedAttempt, Messages, ModelLike, SettingsLike, Tools, messages_of, specs_of
 from headrace.models.breaker import Breaker, BreakerPolicy
 from headrace.models.clock import SYSTEM_CLOCK, Clock
 from headrace.models.config_file import ConfigLike, config_of
@@ -43,7 +42,7 @@ from headrace.wire.protocols import WIRES
 _DEFAULT_RETRY: Final = RetryPolicy()
 
 
-class Model:
+class Model(ModelLike):
     """A model of a provider.
 
         model = Model("deepseek:deepseek-chat")
@@ -236,26 +235,6 @@ class Model:
                 on_retry=self._on_retry,
             )
         )
-
-    async def request(
-        self,
-        messages: Messages,
-        *,
-        tools: Tools = (),
-        tool_choice: ToolChoice = "auto",
-        output: OutputFormat | None = None,
-        settings: SettingsLike = None,
-        is_streamed: bool = True,
-    ) -> AssistantMessage:
-        """Ask, and return the whole answer: `stream`, read to its end. Arguments as there.
-
-        Raises:
-            HeadraceError: as the items of a stream; what had come is its `partial`.
-        """
-        async with self.stream(
-            messages, tools=tools, tool_choice=tool_choice, output=output, settings=settings, is_streamed=is_streamed
-        ) as stream:
-            return await stream.drain()
 
     async def _prepare(self, encoded: EncodedRequest) -> tuple[HTTPRequest, tuple[str, ...]]:
         """Put address and key to a request; a model in this process is started first."""

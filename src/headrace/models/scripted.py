@@ -25,6 +25,7 @@ from headrace.models.answer import (
     AttemptDiscarded,
     FailedAttempt,
     Messages,
+    ModelLike,
     ResponseFacts,
     SettingsLike,
     StreamItem,
@@ -41,7 +42,7 @@ from headrace.wire.profile import DEFAULT, Profile
 _TRUNCATED = StreamError("stream_truncated", "the script ended the answer early", retryable=True)
 
 
-class ScriptedModel:
+class ScriptedModel(ModelLike):
     """Plays its answers in order, one for each request.
 
     An answer is: a text; an `AssistantMessage` (its parts, finish reason, usage and metadata are played as chunks); a chunk, or a list of
@@ -146,22 +147,6 @@ class ScriptedModel:
             is_streamed=is_streamed,
         )
         return ScriptedStream(self, request)
-
-    async def request(
-        self,
-        messages: Messages,
-        *,
-        tools: Tools = (),
-        tool_choice: ToolChoice = "auto",
-        output: OutputFormat | None = None,
-        settings: SettingsLike = None,
-        is_streamed: bool = True,
-    ) -> AssistantMessage:
-        """Play the next answer to its end and return the message."""
-        async with self.stream(
-            messages, tools=tools, tool_choice=tool_choice, output=output, settings=settings, is_streamed=is_streamed
-        ) as stream:
-            return await stream.drain()
 
     async def _next(self, request: Request) -> Scripted:
         number = len(self.requests)

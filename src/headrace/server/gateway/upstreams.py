@@ -16,10 +16,9 @@ from headrace.io.httpx_transport import HttpTransport
 from headrace.io.record import RecordTransport
 from headrace.io.retry import RetryPolicy
 from headrace.io.transport import HTTPRequest, Transport
-from headrace.messages.message import AssistantMessage
 from headrace.messages.request import OutputFormat, ToolChoice
 from headrace.messages.warning import Warning  # noqa: A004 - the field's word
-from headrace.models.answer import AnswerStream, Messages, SettingsLike, Tools
+from headrace.models.answer import AnswerStream, Messages, ModelLike, SettingsLike, Tools
 from headrace.models.breaker import Breaker
 from headrace.models.config_file import load_config
 from headrace.models.fallback import FallbackModel
@@ -35,7 +34,7 @@ _FALLS_OVER: Final[tuple[FallsOver, ...]] = (*DEFAULT_FALLS_OVER, "auth")
 """A key of the gateway's that is refused is no fault of the client's; it is counted and logged."""
 
 
-class Ask:
+class Ask(ModelLike):
     """A question to one upstream after the other: a model like any other, but for this one request."""
 
     def __init__(self, candidate: Candidate, model: Model, incoming: Incoming, asked: list[Ask]) -> None:
@@ -94,21 +93,6 @@ class Ask:
         )
         self._asked.append(self)
         return stream
-
-    async def request(
-        self,
-        messages: Messages = (),
-        *,
-        tools: Tools = (),
-        tool_choice: ToolChoice = "auto",
-        output: OutputFormat | None = None,
-        settings: SettingsLike = None,
-        is_streamed: bool = True,
-    ) -> AssistantMessage:
-        """Return the whole answer; as `stream`."""
-        del messages, tools, tool_choice, output, settings, is_streamed
-        async with self.stream() as stream:
-            return await stream.drain()
 
     async def aclose(self) -> None:
         """Close nothing: the upstream stays open for others."""
