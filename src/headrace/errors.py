@@ -30,6 +30,7 @@
     ├── LimitError            a budget of the caller's own ran out
     └── StoreError
         ├── ConflictError
+        │   └── FencedError   somebody else has taken the run over
         ├── NotFoundError
         └── SchemaVersionError
 
@@ -278,6 +279,10 @@ class StoreError(HeadraceError):
 
 class ConflictError(StoreError):
     """Somebody else wrote first."""
+
+
+class FencedError(ConflictError):
+    """Somebody else has taken the run over: whoever gets this has lost it, and must do nothing more in its name."""
 
 
 class NotFoundError(StoreError):
