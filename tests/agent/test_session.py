@@ -30,7 +30,7 @@ async def test_a_conversation_is_kept_under_its_id():
 
 
 async def test_a_second_run_on_a_conversation_is_refused_until_the_first_has_ended():
-    session = Session("talk", [ASKED])
+    session = Session("talk", messages=[ASKED])
     assert await session.begin("talk", "one") == (ASKED,)
     assert session.holder == "one"
     with pytest.raises(ConflictError, match="another run works on session 'talk': one"):
@@ -41,14 +41,14 @@ async def test_a_second_run_on_a_conversation_is_refused_until_the_first_has_end
 
 
 async def test_a_run_that_waited_takes_its_conversation_up_again():
-    session = Session("talk", [ASKED])
+    session = Session("talk", messages=[ASKED])
     await session.begin("talk", "one")
     assert await session.begin("talk", "one") == (ASKED,)
 
 
 def test_a_session_without_a_name_gets_one():
     assert Session().id != Session().id
-    assert repr(Session("x", [ASKED])) == "Session('x', 1 messages)"
+    assert repr(Session("x", messages=[ASKED])) == "Session('x', 1 messages)"
 
 
 def test_rounds_keep_everything():

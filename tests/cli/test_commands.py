@@ -246,7 +246,7 @@ async def test_nothing_is_summed_up_where_nothing_was_said(talk):
 
 async def test_compact_puts_a_summary_in_place_of_what_was_said_and_counts_what_it_cost(talk):
     turns = [message for n in range(4) for message in (UserMessage(f"question {n} " * 30), AssistantMessage([f"answer {n} " * 30]))]
-    talk.session = Session("s", turns)
+    talk.session = Session("s", messages=turns)
     before, talk.model = talk.model, ScriptedModel(AssistantMessage(["## Goal\nTo know."], usage=Usage(input_tokens=9, output_tokens=3)))
     shown = await say(talk, "/compact")
     talk.model = before

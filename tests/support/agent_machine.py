@@ -246,7 +246,7 @@ class AgentMachine(RuleBasedStateMachine):
         ground, self.ground = self.ground, Ground(is_gated=True)
         self.ground.ran, self.ground.names, self.ground.tries = ground.ran.copy(), dict(ground.names), ground.tries.copy()
         assert ground.faults == []
-        session = Session("s", self.before)
+        session = Session("s", messages=self.before)
         session._holder = state["run_id"]
         self.sessions = MemorySessions()
         self.sessions._sessions["s"] = session

@@ -33,6 +33,7 @@ from headrace.agent.given import (
 from headrace.agent.given import new_id as made_id
 from headrace.agent.given import now as clock
 from headrace.agent.hooks import Hooks, HookTable
+from headrace.agent.journal import Journal
 from headrace.agent.limits import Price, RunLimits
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.run import Run
@@ -235,6 +236,7 @@ class Agent:
         deps: object = None,
         permissions: Permissions | Mode | None = None,
         on_event: Callable[[Event], object] | None = None,
+        journal: Journal | None = None,
     ) -> RunResult:
         """Run to the end and return what came out; the arguments are those of `stream`.
 
@@ -244,7 +246,16 @@ class Agent:
         """
         start = self._start
         return await run_through(
-            start.new(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, sink=on_event)
+            start.new(
+                input,
+                session=session,
+                history=history,
+                keep=keep,
+                deps=deps,
+                permissions=permissions,
+                sink=on_event,
+                journal=journal,
+            )
         )
 
     def run_sync(
@@ -273,6 +284,7 @@ class Agent:
         deps: object = None,
         permissions: Permissions | Mode | None = None,
         on_event: Callable[[Event], object] | None = None,
+        journal: Journal | None = None,
     ) -> Run:
         """Run while somebody watches: `async with agent.stream(…) as run: async for event in run`.
 
@@ -286,13 +298,25 @@ class Agent:
             keep: what the session keeps: whole `rounds`, or only the user's words and the `answers`.
             deps: what tools get as `context.deps`.
             permissions: instead of the agent's own.
+            journal: what the run is written down in, so that it can go on in another process.
             on_event: sees every event as it is made, also those that end a run which nobody reads any more; must be quick and not raise.
 
         Raises:
             UsageError: an argument does not fit; the error names it.
         """
         start = self._start
-        return Run(start.new(input, session=session, history=history, keep=keep, deps=deps, permissions=permissions, sink=on_event))
+        return Run(
+            start.new(
+                input,
+                session=session,
+                history=history,
+                keep=keep,
+                deps=deps,
+                permissions=permissions,
+                sink=on_event,
+                journal=journal,
+            )
+        )
 
     # ------------------------------------------------------------------------------------------ going on
 
@@ -304,9 +328,10 @@ class Agent:
         session: Session | None = None,
         deps: object = None,
         on_event: Callable[[Event], object] | None = None,
+        journal: Journal | None = None,
     ) -> RunResult:
         """Go on with a run that waits, or that broke off; the arguments and errors are those of `resume_stream`."""
-        return await run_through(self._start.again(state, answers, session=session, deps=deps, sink=on_event))
+        return await run_through(self._start.again(state, answers, session=session, deps=deps, sink=on_event, journal=journal))
 
     def resume_sync(
         self,
@@ -328,6 +353,7 @@ class Agent:
         session: Session | None = None,
         deps: object = None,
         on_event: Callable[[Event], object] | None = None,
+        journal: Journal | None = None,
     ) -> Run:
         """Go on with a run while somebody watches; `seq`, usage and limits go on as well.
 
@@ -341,13 +367,14 @@ class Agent:
             session: the `Session` object of the run, if it was started with one; a session of the agent's own is found by its id.
             deps: what tools get as `context.deps`.
             on_event: sees every event as it is made.
+            journal: what the run is written down in; who goes on with a state is then its business, and the state is not claimed.
 
         Raises:
             UsageError: the state is none, or an answer does not fit its tool; nothing happened, and the state can still be used.
             StateError: the run has ended; an answer is foreign, stale or repeated; or (at the first event) the state was resumed before.
             SchemaVersionError: a later version wrote the state.
         """
-        return Run(self._start.again(state, answers, session=session, deps=deps, sink=on_event))
+        return Run(self._start.again(state, answers, session=session, deps=deps, sink=on_event, journal=journal))
 
     async def give_up(
         self, state: object, *, session: Session | None = None, on_event: Callable[[Event], object] | None = None

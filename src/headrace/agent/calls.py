@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final, assert_never, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from headrace.agent.approval import Answer, Pending, digest_of
 from headrace.agent.context.offload import moved_out
 from headrace.agent.early import Early
 from headrace.agent.events import Event
+from headrace.agent.journal import Journal
 from headrace.agent.loop import interrupted_result
 from headrace.agent.results import result_of
 from headrace.agent.run_state import Waiting
@@ -183,6 +184,9 @@ class Calls:
         waiting = ledger.calls.waiting.get(place)
         if waiting is not None and waiting.is_suspended:
             return gate.Go(planned) if self._takes_up(place, waiting) else None
+        if (inside := ledger.calls.inside.get(place)) is not None and place in ledger.calls.started:
+            self._resumptions[place] = Resumption(inside.state, ())
+            return gate.Go(planned, inside.arguments)
         call_key = ledger.call_key(place)
         decision = gate.decide(
             planned,
@@ -252,17 +256,31 @@ class Calls:
     # ------------------------------------------------------------------------------------------ running
 
     async def _run(self, planned: PlannedCall, on_output: OnOutput) -> ToolResultPart:
-        place = planned.place
+        place, journal = planned.place, self._scope.journal
+        call_key, arguments = self._scope.ledger.call_key(place), self._arguments.get(place)
         if (result := self._answers.get(place)) is not None:
-            return await settled(planned.call, self._scope.ledger.call_key(place), self._scope, result, self._arguments.get(place))
-        return await run_call(
-            planned.call,
-            self._scope.ledger.call_key(place),
-            self._scope,
-            on_output=on_output,
-            arguments=self._arguments.get(place),
-            resumption=self._resumptions.get(place),
-        )
+            return await settled(planned.call, call_key, self._scope, result, arguments)
+
+        def run() -> Awaitable[ToolResultPart]:
+            return run_call(
+                planned.call,
+                call_key,
+                self._scope,
+                on_output=on_output,
+                arguments=arguments,
+                resumption=self._resumptions.get(place),
+                keeper=lambda state: self._scope.ledger.calls.keep(place, state, arguments),
+                safeguard=None if journal is None else lambda: self._secure(journal),
+            )
+
+        if journal is None:
+            return await run()
+        self.write_down()  # it has started: that is kept before it runs
+        return await journal.tool(call_key, planned.call, run)
+
+    async def _secure(self, journal: Journal) -> None:
+        self.write_down()
+        await journal.commit()
 
     def _tool(self, planned: PlannedCall) -> Tool[..., Any]:
         return self._scope.tool(planned.call)

@@ -25,7 +25,7 @@ from headrace.agent.setup import Setup, Talk
 from headrace.agent.standing import Standing
 from headrace.agent.steps import AddReminder, CallModel, Fail, Finish, PlannedCall, RunTools
 from headrace.agent.to_the_end import to_the_end
-from headrace.errors import HeadraceError, StateError, UsageError
+from headrace.errors import HeadraceError, StateError, StoreError, UsageError
 from headrace.messages.fields import Content, GenerateReason
 from headrace.messages.message import Message, UserMessage
 
@@ -58,6 +58,13 @@ class Engine:
         self._phase: _Phase = "new"
         self._calls: Calls | None = None
         self._interruption = Interruption()
+        if talk.journal is not None:
+            talk.journal.attach(lambda: self.state)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the next step reads the model's answer."""
+        return self._phase == "answer"
 
     @property
     def is_over(self) -> bool:
@@ -322,20 +329,28 @@ class Engine:
 
     async def _finish(self, reason: GenerateReason) -> None:
         run, ledger = self._run, self._ledger
+        lost: Exception | None = None
         try:
             await self._listening.drop_early()
+            if run.journal is not None:  # a result is nothing to go on from; what led to it is kept first
+                await to_the_end(run.commit())
+        except StoreError as error:
+            lost = error
         finally:
             self._phase = "over"
             self.result = run.result(reason)  # there even if what follows is cancelled
             try:
-                await run.keep()
-            except Exception as error:  # noqa: BLE001 - a store may be a stranger's code; the run's own failure comes first
-                reason = "error"
-                self.failure = self.failure or error
-                if self.failure is error:
-                    ledger.fail(error)
-                self.result = run.result(reason)
+                # Who has lost the run leaves its conversation alone.
+                await (run.keep() if lost is None else run.let_go())
+            except Exception as error:  # noqa: BLE001 - a store may be a stranger's code
+                lost = error
             finally:
+                if lost is not None:
+                    reason = "error"
+                    self.failure = self.failure or lost  # the run's own failure comes first
+                    if self.failure is lost:
+                        ledger.fail(lost)
+                    self.result = run.result(reason)
                 if isinstance(self.failure, HeadraceError):
                     self.failure.result = self.result
                 ledger.end(reason, self.result.message if ledger.last is not None else None)

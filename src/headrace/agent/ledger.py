@@ -143,6 +143,7 @@ class Ledger:
             results=dict(calls.results),
             results_at=calls.results_at,
             started={place: count for place, count in sorted(calls.started.items()) if place not in calls.results},
+            inside=calls.kept(),
             waiting=dict(calls.waiting),
             replies=tuple(calls.replies),
             own_usage=self.spending.own,

@@ -49,6 +49,7 @@ class Listening:
         """A round has begun: ask."""
         self.is_forced, self._has_recovered = self._ledger.loop.spent is not None, False  # a summary may have used up a limit
         self._reading = self._asking.reading()
+        await self._run.commit()
         await self._ask(call)
 
     async def read(self) -> Heard | Stop | None:

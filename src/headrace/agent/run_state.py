@@ -42,6 +42,18 @@ class Waiting(msgspec.Struct, frozen=True):
     arguments: dict[str, Any] | None = None
 
 
+class Inside(msgspec.Struct, frozen=True):
+    """From where a call that runs can go on if the process dies.
+
+    Attributes:
+        state: what its tool kept: JSON.
+        arguments: what a person or a hook had put in place of the model's, or None.
+    """
+
+    state: Any = None
+    arguments: dict[str, Any] | None = None
+
+
 class Open(msgspec.Struct, frozen=True, kw_only=True):
     """What is open.
 
@@ -55,6 +67,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
         results: those that are there already, by the place of the call.
         results_at: when the last of them came.
         started: the calls, by place, that were started and have no result, and how many answers there were to each by then.
+        inside: those of them, by place, that can go on from where they were.
         waiting: the calls, by place, that wait for somebody.
         replies: what was answered about the open calls, in order.
         permissions: the mode, and the rules with what was remembered since.
@@ -75,6 +88,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     results: dict[int, ToolResultPart] = {}
     results_at: datetime | None = None
     started: dict[int, int] = {}
+    inside: dict[int, Inside] = {}
     waiting: dict[int, Waiting] = {}
     replies: tuple[Reply, ...] = ()
     permissions: Permissions = Permissions()
@@ -103,6 +117,7 @@ class _Plain(msgspec.Struct, frozen=True, kw_only=True):
     results_at: datetime | None
     started: dict[int, int]
     waiting: dict[int, Waiting]
+    inside: dict[int, Inside] = {}
     replies: tuple[Reply, ...]
     permissions: Permissions
     own_usage: Usage
@@ -162,7 +177,7 @@ def check_open(opened: Open, messages: Sequence[Message], pending: Sequence[Pend
     has_open = bool(opened.waiting or opened.started or opened.results or opened.replies)
     if has_open and (last is None or last is not messages[-1] or len(calls) != len(opened.call_keys)):
         raise UsageError(f"{path} has calls open that the last message does not hold", argument=f"{path}.call_keys")
-    for name in ("results", "started", "waiting"):
+    for name in ("results", "started", "inside", "waiting"):
         for place in getattr(opened, name):
             if not 0 <= place < len(calls):
                 raise UsageError(f"{path}.{name}[{place}]: the last message has {len(calls)} calls", argument=f"{path}.{name}")

@@ -6,7 +6,7 @@ The rule of this file: it knows one call and what it runs in, not the round arou
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -18,13 +18,14 @@ from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.execution import run_tool
 from headrace.agent.hooked import Hooked
 from headrace.agent.hooks import Retry
+from headrace.agent.journal import Journal
 from headrace.agent.ledger import Ledger
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.setup import Offer
 from headrace.agent.tool_round import OnOutput
 from headrace.messages.message import Message
 from headrace.messages.parts import Part, TextPart, ToolCallPart, ToolResultPart
-from headrace.tools.context import Context, Switch
+from headrace.tools.context import Context, Keep, Switch
 from headrace.tools.tool import Tool
 
 LOG: Final = logging.getLogger("headrace.agent")
@@ -54,6 +55,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         timeout_s: for tools that say nothing themselves.
         context: how long a result may be, and where long ones go.
         switch: switches groups of tools.
+        journal: what the run is written down in, or None.
     """
 
     ledger: Ledger
@@ -67,6 +69,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None
     context: ContextPolicy
     switch: Switch | None = None
+    journal: Journal | None = None
 
     def tool(self, call: ToolCallPart) -> Tool[..., Any]:
         """Return the tool that a call names."""
@@ -81,6 +84,8 @@ async def run_call(
     on_output: OnOutput,
     arguments: Mapping[str, Any] | None = None,
     resumption: Resumption | None = None,
+    keeper: Keep | None = None,
+    safeguard: Callable[[], Awaitable[None]] | None = None,
 ) -> ToolResultPart:
     """Run one call and return its result.
 
@@ -91,6 +96,8 @@ async def run_call(
         on_output: takes output and notes as they come.
         arguments: what a person or a hook put in place of the model's.
         resumption: what it gave when it suspended the run, and the answers.
+        keeper: that of its `Context`.
+        safeguard: that of its `Context`.
 
     Raises:
         Suspend: it cannot go on before somebody has answered.
@@ -107,6 +114,8 @@ async def run_call(
         messages=scope.messages,
         resumption=resumption,
         switch=scope.switch,
+        keeper=keeper,
+        safeguard=safeguard,
     )
     retries = 0
     while True:

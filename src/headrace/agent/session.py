@@ -40,15 +40,35 @@ class SessionStore(Protocol):
 class Session:
     """One conversation; it may be handed to any agent as `session=`.
 
+        session = Session("trip", store)   # kept in a store, such as SQLiteStore("trips.db")
+        session = Session()                # kept here, as long as this object lives
+
     Attributes:
         id: its name.
+        store: where it is kept, or None: here.
     """
 
-    def __init__(self, id: str | None = None, messages: Iterable[Message] = ()) -> None:  # noqa: A002 - the field's name
-        """Start a conversation, or go on with these messages."""
+    def __init__(
+        self,
+        id: str | None = None,  # noqa: A002 - the field's name
+        store: SessionStore | None = None,
+        *,
+        messages: Iterable[Message] = (),
+    ) -> None:
+        """Start a conversation, or go on with these messages, or with what the store has under the id.
+
+        Raises:
+            UsageError: the store is none, or messages are given beside one.
+        """
+        given: object = store
+        if given is not None and not all(callable(getattr(given, name, None)) for name in ("begin", "commit")):
+            raise UsageError(f"store is a {type(given).__name__}; it must have begin and commit", argument="store")
         self.id = uuid.uuid4().hex if id is None else id
+        self.store = store
         self._messages: list[Message] = list(messages)
         self._holder: str | None = None
+        if store is not None and self._messages:
+            raise UsageError("messages are given beside a store; what the store has under the id comes first", argument="messages")
 
     @property
     def holder(self) -> str | None:
@@ -57,7 +77,7 @@ class Session:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, without that of a run that goes on."""
+        """The conversation so far, without that of a run that goes on; of one in a store, what this object has seen of it."""
         return tuple(self._messages)
 
     def __repr__(self) -> str:
@@ -65,14 +85,20 @@ class Session:
 
     async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
         """Return the messages and hold the conversation; see `SessionStore`."""
+        if self.store is not None:
+            self._messages = list(await self.store.begin(session_id, run_id))
+            self._holder = run_id
+            return self.messages
         if self._holder not in (None, run_id):
             help_ = "wait for it (if it waits itself, for an answer: agent.resume, or agent.give_up), or use another session"
             raise ConflictError(f"another run works on session {session_id!r}: {self._holder}; {help_}")
         self._holder = run_id
         return self.messages
 
-    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:  # noqa: ARG002 - a session has one id
+    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:
         """Append what the run added, and let go; see `SessionStore`."""
+        if self.store is not None:
+            await self.store.commit(session_id, run_id, added)
         self._messages += added
         if self._holder == run_id:
             self._holder = None

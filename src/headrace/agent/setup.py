@@ -17,6 +17,7 @@ from headrace.agent.context.kept_views import KeptViews
 from headrace.agent.context.policy import ContextPolicy
 from headrace.agent.context.reminders import ReminderRules
 from headrace.agent.hooks import HookTable
+from headrace.agent.journal import Journal
 from headrace.agent.output.spec import OutputParts
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.run_result import RunResult
@@ -77,6 +78,7 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
         permissions: the mode and the rules.
         saved: the state of the run that goes on, or None for a new one.
         replies: what was answered to it.
+        journal: what the run is written down in, or None.
     """
 
     input: tuple[Message, ...] = ()
@@ -88,3 +90,4 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     permissions: Permissions = Permissions()
     saved: RunResult | None = None
     replies: tuple[Reply, ...] = ()
+    journal: Journal | None = None

@@ -16,10 +16,12 @@ from typing import Any, Final
 import msgspec
 
 from headrace._json import freeze
+from headrace.agent.claims import MemoryClaims
 from headrace.agent.elapsed import Elapsed
 from headrace.agent.events import Event
 from headrace.agent.hooked import Hooked
 from headrace.agent.hooks import Here
+from headrace.agent.journal import Journal
 from headrace.agent.ledger import Ledger
 from headrace.agent.offering import Changed, Offering
 from headrace.agent.run_result import RunResult
@@ -38,6 +40,23 @@ LOG: Final = logging.getLogger("headrace.agent")
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
 """The reasons that a message does not have by itself, but for the run that returned it."""
+
+
+_NO_CLAIMS: Final = MemoryClaims(limit=0)
+
+
+def _both(journal: Journal | None, sink: Callable[[Event], object] | None) -> Callable[[Event], object] | None:
+    """Return what sees each event as it is made."""
+    if journal is None:
+        return sink
+    if sink is None:
+        return journal.note
+
+    def see(event: Event) -> None:
+        journal.note(event)
+        sink(event)
+
+    return see
 
 
 @contextmanager
@@ -60,12 +79,15 @@ class Standing:
         steers: words that came in and were not put in yet.
         sending: what is sent to the model.
         hooked: the hooks.
+        journal: what the run is written down in, or None.
     """
 
     def __init__(self, setup: Setup, talk: Talk, *, sink: Callable[[Event], object] | None = None) -> None:
         """Stand before the beginning."""
-        self.run_id = setup.new_id() if talk.saved is None else talk.saved.run_id
-        self.ledger = Ledger(self.run_id, setup.rules, sink=sink)
+        self.journal = talk.journal
+        chosen = None if talk.journal is None else talk.journal.run_id
+        self.run_id = (chosen or setup.new_id()) if talk.saved is None else talk.saved.run_id
+        self.ledger = Ledger(self.run_id, setup.rules, sink=_both(talk.journal, sink))
         self.permissions = talk.permissions
         self.offering = Offering(setup)
         self.steers: deque[UserMessage] = deque()
@@ -103,12 +125,17 @@ class Standing:
         if has_sources:
             await self._sources.open()
 
+    async def commit(self) -> None:
+        """Wait until what happened so far is kept, if the run is written down; a `StoreError` if it cannot be."""
+        if self.journal is not None:
+            await self.journal.commit()
+
     async def put_back(self) -> None:
         """Undo `take_up`, since nothing came of it: a state can be used again, a conversation is free, no source stays open."""
         talk = self._talk
         try:
             await self._sources.aclose()
-            if self._has_claim and talk.saved is not None and talk.saved.open is not None:
+            if self._has_claim and self.journal is None and talk.saved is not None and talk.saved.open is not None:
                 await self._setup.claims.give_back(talk.saved.run_id, talk.saved.open.seq)
             if self._has_session and talk.store is not None and talk.session_id is not None:
                 await talk.store.commit(talk.session_id, self.run_id, ())
@@ -116,7 +143,8 @@ class Standing:
             self._has_claim = self._has_session = False
 
     async def _claim(self, saved: RunResult, open_: Open) -> None:
-        talk, claims = self._talk, self._setup.claims
+        talk = self._talk
+        claims = self._setup.claims if self.journal is None else _NO_CLAIMS  # a journal knows by itself who may go on with a run
         if not await claims.take(saved.run_id, open_.seq):
             raise StateError(
                 f"this state of run {saved.run_id} was taken up before; its calls must not run twice: go on with the state of that result"
@@ -212,6 +240,7 @@ class Standing:
             timeout_s=setup.tool_timeout_s,
             context=setup.context,
             switch=self.offering.switch,
+            journal=self.journal,
         )
 
     def here(self) -> Here:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, cast
 from headrace.agent.engine import Engine
 from headrace.agent.events import Event
 from headrace.agent.given import checked_input, history_of, permissions_of
+from headrace.agent.journal import Journal
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.resuming import Resumed
 from headrace.agent.run_result import RunResult
@@ -44,7 +45,16 @@ class Start:
         self.permissions = permissions
 
     def new(
-        self, given: object, *, session: object, history: object, keep: str, deps: object, permissions: object, sink: Sink | None
+        self,
+        given: object,
+        *,
+        session: object,
+        history: object,
+        keep: str,
+        deps: object,
+        permissions: object,
+        sink: Sink | None,
+        journal: Journal | None = None,
     ) -> Engine:
         """Return a new run; the arguments are those of `Agent.stream`.
 
@@ -61,10 +71,20 @@ class Start:
             keep=checked_keep(keep),
             deps=deps,
             permissions=self.permissions if permissions is None else permissions_of(permissions),
+            journal=journal,
         )
         return Engine(self.setup, talk, sink=sink)
 
-    def again(self, state: object, answers: object, *, session: Session | None, deps: object, sink: Sink | None) -> Engine:
+    def again(
+        self,
+        state: object,
+        answers: object,
+        *,
+        session: Session | None,
+        deps: object,
+        sink: Sink | None,
+        journal: Journal | None = None,
+    ) -> Engine:
         """Return a run that goes on; the arguments are those of `Agent.resume_stream`.
 
         Raises:
@@ -86,6 +106,7 @@ class Start:
             permissions=resumed.permissions,
             saved=resumed.saved,
             replies=resumed.replies,
+            journal=journal,
         )
         return Engine(self.setup, talk, sink=sink)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._json import thaw
 from headrace.agent.approval import Reply
+from headrace.agent.journal import InnerJournal
 from headrace.agent.resuming import Resumed
 from headrace.agent.running import Resumption
 from headrace.errors import UsageError
@@ -34,10 +35,13 @@ class SubAgent:
     async def __call__(self, task: str, context: Context[Any]) -> list[Part]:
         """Run the agent, or let it go on; suspend the outer run where it waits."""
         agent, resumption = self.agent, context.resumption
+        deps = context.deps
+        journal = None if context.safeguard is None else InnerJournal(context)
+        on_event = context.forward if journal is None else None
         if isinstance(resumption, Resumption):
-            result = await agent.resume(resumption.state, resumption.replies, deps=context.deps, on_event=context.forward)
+            result = await agent.resume(resumption.state, resumption.replies, deps=deps, journal=journal, on_event=on_event)
         else:
-            result = await agent.run(task, deps=context.deps, on_event=context.forward)
+            result = await agent.run(task, deps=deps, journal=journal, on_event=on_event)
         if result.is_waiting:
             raise Suspend(result.pending, result.state)
         return _said(result)

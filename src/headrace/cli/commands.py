@@ -122,7 +122,7 @@ async def _compact(conversation: Conversation, _argument: str) -> Said:
     short = await shortened_by(conversation.model, session.messages)
     if short is None:
         return _note("there is nothing to sum up yet")
-    conversation.session = Session(session.id, short.messages)
+    conversation.session = Session(session.id, messages=short.messages)
     answer, done = short.answer, short.compacted
     conversation.spend(Spent(1, answer.usage or Usage(), cost_of((answer,), price_for(conversation.model.id))))
     return [
