@@ -53,7 +53,7 @@ IMPURE_MODULES = {"anyio", "asyncio", "httpx2", "logging", "random", "socket", "
 # What the extras bring: may be missing, so it is imported where it is used.
 EXTRA_MODULES = {
     *("typer", "rich", "prompt_toolkit", "xllamacpp"),
-    *("starlette", "uvicorn", "ag_ui", "psycopg", "dbos", "mcp", "botocore", "opentelemetry"),
+    *("acp", "starlette", "uvicorn", "ag_ui", "psycopg", "dbos", "mcp", "botocore", "opentelemetry"),
     "genai_prices",
 }
 # What `import headrace` must not load (it needs msgspec alone), though every installation has it.
