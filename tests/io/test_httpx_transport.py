@@ -10,11 +10,10 @@ import ssl
 import sys
 import traceback
 
-import httpx2
 import pytest
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, StreamTimeoutError
-from headrace.io.httpx_transport import HttpTransport, _proxy_of_environment
+from headrace.io.httpx_transport import HttpTransport
 from headrace.io.transport import HTTPRequest, Timeouts, read_bounded
 from servers import Close, Hold, Pause, Reply, Reset, Stall, free_port, scripted_server
 
@@ -482,26 +481,6 @@ async def test_a_proxy_is_asked_for_everything():
     async with scripted_server([[b"from the proxy"]]) as proxy, HttpTransport(proxy=proxy.url) as transport:
         assert await read_all(transport, post("http://model.example")) == [b"from the proxy"]
         assert proxy.requests[0].path == "http://model.example/v1/chat/completions"
-
-
-@pytest.mark.parametrize(
-    ("url", "proxy"),
-    [
-        ("http://model.example/", "http://proxy.example:1"),
-        ("https://model.example/", "http://proxy.example:2"),
-        ("https://inner.example/", None),
-        ("http://127.0.0.1:8080/", None),
-        ("http://localhost/", None),
-        ("http://[::1]:80/", None),
-    ],
-)
-def test_the_environment_names_proxies_and_loopback_needs_none(monkeypatch, url, proxy):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("http_proxy", "proxy.example:1")
-    monkeypatch.setenv("all_proxy", "http://proxy.example:2")
-    monkeypatch.setenv("no_proxy", "inner.example")
-    assert _proxy_of_environment(httpx2.URL(url)) == proxy
 
 
 def test_one_transport_serves_several_event_loops():

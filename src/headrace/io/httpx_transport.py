@@ -3,33 +3,32 @@
 The rule of this file: it decides nothing about an answer. It turns every failure into one of the three transport errors, with the
 cause behind it and without secrets, and lets cancellation through.
 
-It stands on the pool that httpx2 itself stands on (httpcore2), below its client, on purpose: the client keeps cookies (one caller's would go
-along with another's request), logs whole URLs, adds headers, and costs time on each request and each read. URLs, certificates and compressed
-bodies are httpx2's.
+It stands on what httpx2 itself stands on (h11 and httpcore2), below its client, on purpose: the client keeps cookies (one caller's would go
+along with another's request), logs whole URLs, adds headers, and costs time on each request and each read. URLs, certificates, compressed
+bodies and the ways through a proxy are httpx2's and httpcore2's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import importlib
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Self, cast
 from urllib.parse import unquote
-from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
-from headrace.io.network import Backend
-from headrace.io.pools import Pool, Pools
+from headrace.io.http11 import Http11Connection
+from headrace.io.pool import Connection, Pool
+from headrace.io.proxies import by_proxy, proxy_of_environment
 from headrace.io.redact import cut, redact, redact_url, secrets_of
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
 from headrace.io.watchdog import Watchdog, timeout_error
@@ -47,7 +46,6 @@ _FAILURES = (
     httpcore2.UnsupportedProtocol,
 )
 """What the pool raises; its errors have no common base."""
-_LOOPBACK = re.compile(r"localhost|127\.[\d.]+|::1|\[::1\]")
 
 # A model may think for minutes while nothing flows; NATs forget such connections unless the kernel says now and then that we are here.
 _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -88,7 +86,7 @@ class HttpTransport:
         self._max_connections = max_connections
         self._keepalive_s = keepalive_s
         self._tls: ssl.SSLContext | None = None
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pools]] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
         self._is_closed = False
         self._checked: tuple[object, list[tuple[bytes, bytes]]] = (None, [])
 
@@ -101,8 +99,8 @@ class HttpTransport:
     async def aclose(self) -> None:
         """Close this event loop's connections; the transport cannot be used afterwards."""
         self._is_closed = True
-        for pools in self._pools.pop(asyncio.get_running_loop(), {}).values():
-            await pools.aclose()
+        for pool in self._pools.pop(asyncio.get_running_loop(), {}).values():
+            await pool.aclose()
 
     def stream(self, request: HTTPRequest, *, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> _Exchange:
         """Send a request; see `Transport.stream`."""
@@ -114,18 +112,21 @@ class HttpTransport:
             raise StateError("this transport is closed")
         outgoing = self._outgoing(request, timeouts)
         watchdog.begin()
-        pool = await self._pools_for(_checked_url(request.url)).take()
+        pool = self._pool_for(_checked_url(request.url))
+        connection: Connection | None = None
         try:
-            raw = await pool.pool.handle_async_request(outgoing)
+            connection = await pool.take(timeouts.connect_s)
+            raw = await connection.handle_async_request(outgoing)
         except BaseException as error:
-            pool.release()
+            if connection is not None:
+                pool.give_back(connection)
             if isinstance(error, asyncio.CancelledError) and (late := watchdog.ended_by(error)) is not None:
                 raise late from error
             if isinstance(error, (*_FAILURES, OSError)):
                 raise _open_error(what, error, request, timeouts) from error
             raise
         watchdog.answered()
-        return HttpResponse(raw, watchdog, what, request, pool)
+        return HttpResponse(raw, watchdog, what, request, lambda: pool.give_back(connection))
 
     def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpcore2.Request:
         """Return the pool's form of a request; what cannot be sent is refused here."""
@@ -143,29 +144,22 @@ class HttpTransport:
             request.method, _target(request.url), headers=headers, content=request.body, extensions={"timeout": limits}
         )
 
-    def _pools_for(self, url: httpx2.URL) -> Pools:
-        proxy = (self._proxy or None) if self._proxy is not None else _proxy_of_environment(url)
+    def _pool_for(self, url: httpx2.URL) -> Pool:
+        proxy = (self._proxy or None) if self._proxy is not None else proxy_of_environment(url)
         pools = self._pools.setdefault(asyncio.get_running_loop(), {})
-        # Certificates take 30 ms to load, so a plain connection has a pool without them.
-        is_tls = url.scheme == "https" or (proxy or "").startswith("https:")
-        key = f"{is_tls} {proxy} {url.scheme}://{url.host}:{url.port}"
+        key = f"{proxy} {url.scheme}://{url.host}:{url.port}"
         if key not in pools:
-            context = self._tls_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            by = None if proxy is None else _proxy(proxy, context)
-            pools[key] = Pools(
-                lambda size: httpcore2.AsyncConnectionPool(
-                    ssl_context=context,
-                    proxy=by,
-                    max_connections=size,
-                    max_keepalive_connections=size,
-                    keepalive_expiry=self._keepalive_s,
-                    socket_options=_KEEPALIVE,
-                    network_backend=Backend(),
-                ),
-                max_connections=self._max_connections,
-                keepalive_s=self._keepalive_s,
-            )
+            pools[key] = Pool(self._maker(_target(str(url)).origin, proxy), max_connections=self._max_connections)
         return pools[key]
+
+    def _maker(self, origin: httpcore2.Origin, proxy: str | None) -> Callable[[], Connection]:
+        """Return what makes connections to a place."""
+        # Certificates take 30 ms to load, so a way that is plain throughout goes without them.
+        is_tls = origin.scheme == b"https" or (proxy or "").startswith("https:")
+        context = self._tls_context() if is_tls else None
+        if proxy is not None:
+            return by_proxy(proxy, origin, context, keepalive_s=self._keepalive_s, socket_options=_KEEPALIVE)
+        return lambda: Http11Connection(origin, ssl_context=context, keepalive_s=self._keepalive_s, socket_options=_KEEPALIVE)
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -207,9 +201,11 @@ class _Exchange:
 class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
-    def __init__(self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, pool: Pool) -> None:
-        """Wrap the response of a pool; `what` names the request, whose secrets are kept out of errors."""
-        self._pool: Pool | None = pool
+    def __init__(
+        self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, give_back: Callable[[], object]
+    ) -> None:
+        """Wrap the response of a connection, to be given back; `what` names the request, whose secrets are kept out of errors."""
+        self._give_back: Callable[[], object] | None = give_back
         self._raw = raw
         self._watchdog = watchdog
         self._what = what
@@ -249,9 +245,9 @@ class HttpResponse:
         try:
             await self._raw.aclose()
         finally:
-            if self._pool is not None:
-                self._pool.release()
-                self._pool = None
+            if self._give_back is not None:
+                self._give_back()
+                self._give_back = None
         # The generator below is left standing at a yield: it is closed here, not by whoever collects garbage. If another task waits in
         # it, that task's read fails now and ends it.
         if self._body is not None and not self._watchdog.is_waiting:
@@ -322,18 +318,6 @@ def _target(text: str) -> httpcore2.URL:
     return httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
-def _proxy(text: str, context: ssl.SSLContext) -> httpcore2.Proxy:
-    """Return a proxy as the pool's."""
-    if text.startswith("socks"):
-        try:
-            importlib.import_module("socksio")
-        except ImportError as error:
-            raise ConfigError("a SOCKS proxy needs the package socksio: pip install socksio", argument="proxy") from error
-    given = httpx2.Proxy(text)
-    url = httpcore2.URL(scheme=given.url.raw_scheme, host=given.url.raw_host, port=given.url.port, target=given.url.raw_path)
-    return httpcore2.Proxy(url, auth=given.raw_auth, headers=given.headers.raw, ssl_context=context if text.startswith("https:") else None)
-
-
 def _headers_of(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers with their names in lower case; repeated ones are joined with a comma."""
     headers: dict[str, str] = {}
@@ -387,13 +371,3 @@ def _open_error(what: str, error: Exception, request: HTTPRequest, timeouts: Tim
 def _reason(error: Exception, secrets: tuple[str, ...]) -> str:
     """What an error says, or its class's name where it says nothing."""
     return cut(redact(str(error), secrets), 300) or type(error).__name__
-
-
-def _proxy_of_environment(url: httpx2.URL) -> str | None:
-    if _LOOPBACK.fullmatch(url.host):
-        return None
-    proxies = getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(url.netloc.decode()):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
