@@ -15,7 +15,7 @@ import msgspec
 
 from headrace._json import JSON, dumps, dumps_text, freeze, has_lone_surrogate, replace_surrogates
 from headrace.errors import UsageError
-from headrace.messages.parts import JsonPart, MediaPart, Part, ProviderToolPart, TextPart, ToolCallPart, ToolResultPart
+from headrace.messages.parts import JsonPart, MediaPart, Part, ProviderToolPart, TextPart, ToolCallPart, ToolResultPart, make
 
 MAX_MEDIA_BYTES: Final = 32 * 1024 * 1024
 """How many bytes of media one output may hold; media cannot be cut, so what is over is left out whole."""
@@ -38,7 +38,7 @@ def parts_from(value: object) -> tuple[Part, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        return (TextPart(replace_surrogates(value)),) if value else ()
+        return (make(TextPart, text=replace_surrogates(value)),) if value else ()
     if isinstance(value, _PART_TYPES):
         return (_allowed(value),)
     items = cast("Sequence[object]", value if isinstance(value, (list, tuple)) else ())
@@ -134,7 +134,7 @@ class Output:
     @property
     def parts(self) -> tuple[Part, ...]:
         """What was kept, and a note of what was cut."""
-        parts = tuple(TextPart("".join(run)) if isinstance(run, list) else run for run in self._runs)
+        parts = tuple(make(TextPart, text="".join(run)) if isinstance(run, list) else run for run in self._runs)
         return with_note(parts, f"[cut here: {self.cut_bytes} more bytes of output were left out]") if self.cut_bytes else parts
 
     def _bounded(self, part: Part) -> Part | None:
@@ -153,7 +153,7 @@ class Output:
         kept = len(beginning.encode())
         self.kept_bytes += kept
         self.cut_bytes += size - kept
-        return TextPart(beginning) if beginning else None
+        return make(TextPart, text=beginning) if beginning else None
 
     def _bounded_media(self, part: MediaPart) -> Part | None:
         size = len(part.data or part.url or "")
@@ -172,4 +172,4 @@ def _is_plain_text(part: Part) -> TypeGuard[TextPart]:
 def with_note(parts: Sequence[Part], note: str) -> tuple[Part, ...]:
     """Return the parts and a note after them, on a line of its own."""
     is_midline = bool(parts) and isinstance(parts[-1], TextPart) and not parts[-1].text.endswith("\n")
-    return (*parts, TextPart(f"\n{note}" if is_midline else note))
+    return (*parts, make(TextPart, text=f"\n{note}" if is_midline else note))
