@@ -4,7 +4,8 @@ The rule of this file: a method is one step that is done whole or not at all, an
 that dies afterwards loses none of it. What goes beyond one step (coalescing, tails, recovery, repair) is written once, over this interface.
 
 Errors of all methods: `StoreError` if the store cannot do its work (the disk is full, the database has been gone for longer than the
-store waits, a file is corrupt): the message says which, and what helps; nothing was written.
+store waits, a file is corrupt): the message says which, and what helps; nothing was written. `UsageError` for a text (an id, a name, a title)
+that not every database can hold: with a zero byte, or half of a surrogate pair.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ class Store(Protocol):
             owner: who took them up last.
             before: the id of a run: only older ones, to go on with a list.
             limit: at most so many.
+
+        Raises:
+            NotFoundError: there is no run `before`.
         """
         ...
 
@@ -100,8 +104,10 @@ class Store(Protocol):
         """Add to a run's log. A batch that was written already, as after a connection that died before it said so, does no harm.
 
         Raises:
-            ConflictError: another epoch holds the run (`FencedError`), or the log does not end where the batch begins.
+            ConflictError: another epoch holds the run (`FencedError`), the log does not end where the batch begins, or the run has ended:
+                nothing follows the end.
             NotFoundError: there is no such run.
+            UsageError: the numbers of the events do not grow.
         """
         ...
 
@@ -173,7 +179,10 @@ class Store(Protocol):
                 Returns a JSON value. If it raises, nothing is kept and the error passes through.
 
         Returns:
-            What `work` returned, now or when it was done before.
+            What `work` returned, now or when it was done before, as it comes out of JSON.
+
+        Raises:
+            UsageError: the result is no JSON value, or `work` committed; nothing is kept, as far as it is in the store's hands.
         """
         ...
 
@@ -189,10 +198,15 @@ class Store(Protocol):
         """
         ...
 
-    async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:
+    async def commit(self, session_id: str, run_id: str, added: Sequence[Message], *, epoch: int | None = None) -> None:
         """Append what a run added, and let go if the run holds it. The same run's second commit of a conversation adds nothing.
 
-        An empty `added` only lets go, and does not count as the commit.
+        An empty `added` only lets go, and does not count as the commit. With `epoch` the run must be kept here and have that one, in the
+        same step.
+
+        Raises:
+            FencedError: the run has another epoch: somebody else has taken it over.
+            NotFoundError: the conversation was deleted meanwhile, and something was added; or `epoch` is given, and the run is not there.
         """
         ...
 
@@ -205,7 +219,13 @@ class Store(Protocol):
         ...
 
     async def sessions(self, *, user: str | None = None, before: str | None = None, limit: int = 100) -> tuple[SessionRecord, ...]:
-        """Return conversations, the last changed first (then by id); `before` is the id of one: only those behind it in this order."""
+        """Return conversations, the last changed first (then by id); `before` is the id of one: only those behind it in this order.
+
+        A conversation changes when it gets messages or a title; to be held is no change.
+
+        Raises:
+            NotFoundError: there is no conversation `before`.
+        """
         ...
 
     async def messages(self, session_id: str, after: int = 0, limit: int | None = None) -> tuple[bytes, ...]:
@@ -239,17 +259,26 @@ class Store(Protocol):
         ...
 
     # ------------------------------------------------------------------------------------------ retention
+    # These three go in small steps, so that nobody who writes waits for long: each step is whole, and what was deleted before one that
+    # fails stays deleted.
 
     async def delete_user(self, user: str) -> Removed:
         """Delete everything of one user: conversations, runs, logs, signals. Not for the user "", who is nobody."""
         ...
 
     async def delete_older(self, age_s: float) -> Removed:
-        """Delete conversations and runs that have not changed for so many seconds. What waits, runs or is held stays."""
+        """Delete conversations and runs that have not changed for so many seconds.
+
+        What waits, runs or is held stays, and a conversation stays as long as a run of it. Notes of `take` and `once` that are as old go
+        too, unless a run that is not over was there before them.
+        """
         ...
 
     async def delete_oldest(self, max_bytes: int) -> Removed:
-        """Delete runs that have ended, the longest unchanged first, then conversations that nobody holds, until at most so much is held."""
+        """Delete runs that have ended, the longest unchanged first, then conversations that nobody holds, until at most so much is held.
+
+        A conversation with a run that is not over stays, so more may be left.
+        """
         ...
 
     async def size(self) -> Size:
