@@ -98,7 +98,7 @@ def freeze(value: object, path: str = "value", *, max_depth: int = MAX_DEPTH) ->
         UsageError: it is no JSON value; the error names the path, such as `metadata.when[0]`.
     """
     kind = type(value)
-    if kind is FrozenDict:
+    if kind is FrozenDict or (kind is dict and not value):
         return value or EMPTY
     return value if kind is FrozenList else _freeze(value, path, max_depth)
 

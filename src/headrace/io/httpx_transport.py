@@ -15,7 +15,7 @@ import base64
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Self, cast
@@ -119,7 +119,7 @@ class HttpTransport:
             raw = await connection.handle_async_request(outgoing)
         except BaseException as error:
             if connection is not None:
-                pool.give_back(connection)
+                await pool.give_back(connection)
             if isinstance(error, asyncio.CancelledError) and (late := watchdog.ended_by(error)) is not None:
                 raise late from error
             if isinstance(error, (*_FAILURES, OSError)):
@@ -202,10 +202,10 @@ class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
     def __init__(
-        self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, give_back: Callable[[], object]
+        self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, give_back: Callable[[], Awaitable[None]]
     ) -> None:
         """Wrap the response of a connection, to be given back; `what` names the request, whose secrets are kept out of errors."""
-        self._give_back: Callable[[], object] | None = give_back
+        self._give_back: Callable[[], Awaitable[None]] | None = give_back
         self._raw = raw
         self._watchdog = watchdog
         self._what = what
@@ -245,9 +245,9 @@ class HttpResponse:
         try:
             await self._raw.aclose()
         finally:
-            if self._give_back is not None:
-                self._give_back()
-                self._give_back = None
+            give_back, self._give_back = self._give_back, None
+            if give_back is not None:
+                await give_back()
         # The generator below is left standing at a yield: it is closed here, not by whoever collects garbage. If another task waits in
         # it, that task's read fails now and ends it.
         if self._body is not None and not self._watchdog.is_waiting:

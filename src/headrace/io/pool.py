@@ -57,7 +57,7 @@ class Pool:
         """
         idle = self._idle
         while idle:
-            # The longest unused go first, if their time is over; so a crowd of them does not stay behind those that are used.
+            # The longest unused goes first, if its time is over: else a crowd would stay behind the few that are used.
             connection = idle.popleft() if idle[0].has_expired() else idle.pop()
             if not connection.has_expired():
                 return connection
@@ -69,29 +69,34 @@ class Pool:
             return self._made()
         return await self._next_free(limit_s)
 
-    def give_back(self, connection: Connection) -> None:
-        """A request is over: the connection is there for the next one, or if it is of no more use, room for another is."""
-        is_useful = connection.is_idle() and not self._is_closed
+    async def give_back(self, connection: Connection) -> None:
+        """A request is over: its connection is there for the next one; if it is of no more use it is closed, and there is room for another."""
+        is_useful = connection.is_idle() and not connection.has_expired() and not self._is_closed
         if not is_useful:
             self._open.discard(connection)
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(connection if is_useful else self._made())
-                return
-        if is_useful:
+        waiter = self._next_waiter()
+        if waiter is not None:
+            waiter.set_result(connection if is_useful else self._made())
+        elif is_useful:
             self._idle.append(connection)
+        if not is_useful:
+            await connection.aclose()
 
     async def aclose(self) -> None:
         """Close all connections, also those that are in use; who waits for one gets a `StateError`."""
         self._is_closed = True
-        for waiter in self._waiting:
-            if not waiter.done():
-                waiter.set_exception(StateError("this transport is closed"))
-        self._waiting.clear()
+        while (waiter := self._next_waiter()) is not None:
+            waiter.set_exception(StateError("this transport is closed"))
         self._idle.clear()
         while self._open:
             await self._open.pop().aclose()
+
+    def _next_waiter(self) -> asyncio.Future[Connection] | None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():  # those that stopped waiting are
+                return waiter
+        return None
 
     def _made(self) -> Connection:
         connection = self._make()
@@ -107,7 +112,7 @@ class Pool:
         except BaseException as error:
             # It may have been given one in the moment in which it stopped waiting.
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self.give_back(waiter.result())
+                await self.give_back(waiter.result())
             if isinstance(error, TimeoutError):
                 raise httpcore2.PoolTimeout(f"no connection became free in {limit_s:g} s") from error
             raise
