@@ -213,6 +213,14 @@ class Agent:
         if self._is_own_model:
             await self.model.aclose()
 
+    def messages_of(self, input: Content | Message | Sequence[Message]) -> tuple[Message, ...]:  # noqa: A002 - the word of the contract
+        """Return the messages that an input stands for: a text becomes a user message with an id and a time.
+
+        Raises:
+            UsageError: it is empty, or no input.
+        """
+        return self._start.messages_of(input)
+
     def as_tool(self, name: str, description: str, **options: Any) -> Tool[..., Any]:
         """Return the agent as a tool of another one: it is given a `task` and gives its answer.
 

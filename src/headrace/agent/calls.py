@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, assert_never, cast
 
 import msgspec
@@ -270,7 +271,7 @@ class Calls:
                 arguments=arguments,
                 resumption=self._resumptions.get(place),
                 keeper=lambda state: self._scope.ledger.calls.keep(place, state, arguments),
-                safeguard=None if journal is None else lambda: self._secure(journal),
+                safeguard=None if journal is None else partial(self._secure, journal),
             )
 
         if journal is None:

@@ -125,6 +125,18 @@ class Folder:
         # While a run waits for somebody, the round is open: its results come together once all are there.
         return (*self._messages, *self._broken_off(), *(() if self._is_paused else self._open_results()))
 
+    def settled(self, count: int) -> tuple[Message, ...] | None:
+        """Return the first messages of the run, as its state has them: those of rounds that are over, and the present round's answer.
+
+        Args:
+            count: how many the state has. The results of a round that is just over are counted before an event says so.
+
+        Returns:
+            The messages, or None if the events make fewer.
+        """
+        messages = self._messages if count <= len(self._messages) else [*self._messages, *self._open_results()]
+        return tuple(messages[:count]) if count <= len(messages) else None
+
     def feed(self, event: Event) -> None:
         """Take the next event."""
         self._is_paused = isinstance(event, RunEnded) and bool(event.pending)

@@ -64,7 +64,7 @@ class Start:
         store, session_id = self._session(session)
         _check_sink(sink)
         talk = Talk(
-            input=self._input(given),
+            input=self.messages_of(given),
             history=history_of(history),
             store=store,
             session_id=session_id,
@@ -121,7 +121,12 @@ class Start:
             case _:
                 raise UsageError(f"session is {session!r}; give the id of a conversation, or a Session", argument="session")
 
-    def _input(self, given: object) -> tuple[Message, ...]:
+    def messages_of(self, given: object) -> tuple[Message, ...]:
+        """Return the messages that an input stands for.
+
+        Raises:
+            UsageError: it is empty, or no input.
+        """
         if isinstance(given, Message):
             return checked_input((given,))
         if isinstance(given, (list, tuple)) and all(isinstance(one, Message) for one in cast("Sequence[object]", given)):

@@ -6,13 +6,14 @@ for somebody the outer run waits, with the outer call named.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace._json import thaw
 from headrace.agent.approval import Reply
 from headrace.agent.journal import InnerJournal
 from headrace.agent.resuming import Resumed
+from headrace.agent.run_result import RunResult
 from headrace.agent.running import Resumption
 from headrace.errors import UsageError
 from headrace.messages.parts import JsonPart, MediaPart, Part, TextPart
@@ -22,7 +23,6 @@ from headrace.tools.tool import Tool
 
 if TYPE_CHECKING:
     from headrace.agent.agent import Agent
-    from headrace.agent.run_result import RunResult
 
 
 class SubAgent:
@@ -38,7 +38,9 @@ class SubAgent:
         deps = context.deps
         journal = None if context.safeguard is None else InnerJournal(context)
         on_event = context.forward if journal is None else None
-        if isinstance(resumption, Resumption):
+        if isinstance(resumption, Resumption) and _has_ended(resumption.state):
+            result = RunResult.from_state(resumption.state)
+        elif isinstance(resumption, Resumption):
             result = await agent.resume(resumption.state, resumption.replies, deps=deps, journal=journal, on_event=on_event)
         else:
             result = await agent.run(task, deps=deps, journal=journal, on_event=on_event)
@@ -63,6 +65,11 @@ def agent_tool(agent: Agent, *, name: str, description: str, options: dict[str, 
     if options.get("external"):
         raise UsageError("external is True; an agent as a tool runs here", argument="external")
     return Tool(name=name, description=description, function=SubAgent(agent), **options)
+
+
+def _has_ended(state: object) -> bool:
+    """Whether a kept state is that of a run that was over when the process died."""
+    return isinstance(state, Mapping) and cast("Mapping[str, object]", state).get("open") is None
 
 
 def _said(result: RunResult) -> list[Part]:

@@ -1,0 +1,67 @@
+"""A run's log, read: everything after an event, then live, in whatever process the run goes on.
+
+The rule of this file: a reader gets each event once and in order, whoever writes; it holds neither the run nor its writer up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+from headrace.errors import NotFoundError
+from headrace.sessions.recent import Recent
+from headrace.sessions.records import Entry
+from headrace.sessions.store import Store
+
+PAGE: Final = 500
+"""How many events are read at once."""
+WAIT_S: Final = 15.0
+"""How long a reader waits before it looks again whether the run is still there."""
+_END: Final = b'{"type":"run_ended"'
+
+
+async def read(
+    store: Store,
+    run_id: str,
+    after: int = 0,
+    *,
+    follow: bool = False,
+    recent: Callable[[str], Recent | None] = lambda _run_id: None,
+) -> AsyncGenerator[tuple[Entry, ...]]:
+    """Give the events of a run above `after`, in pages, and then live.
+
+    It ends when the run has ended, or is deleted; without `follow` also when it waits for somebody.
+
+    Args:
+        store: where the log is.
+        run_id: the run.
+        after: the number of the last event that the reader has.
+        follow: go on through pauses.
+        recent: the end of a log that is written in this process, if there is one.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    await store.run(run_id)
+    while True:
+        held = recent(run_id)
+        entries = None if held is None else held.above(after)
+        if entries is None:
+            entries = await store.entries(run_id, after, PAGE)
+        if entries:
+            after = entries[-1].seq
+            yield entries
+            if not entries[-1].data.startswith(_END):
+                continue
+        elif held is not None and not held.is_over:
+            await held.news()
+            continue
+        try:
+            record = await store.run(run_id)
+        except NotFoundError:
+            return
+        if record.last_seq > after:
+            continue
+        if record.status == "ended" or (record.status == "waiting" and not follow):
+            return
+        await store.changed(run_id, after, WAIT_S)
