@@ -79,6 +79,19 @@ def conformance_root():
 
 
 @pytest.fixture(scope="session")
+def postgres_server():
+    """A real PostgreSQL, one in each worker that asks for it; skips where it is missing."""
+    from postgres_server import MISSING, PostgresServer, find_programs
+
+    pytest.importorskip("psycopg_pool", reason="the extra is missing: pip install 'headrace[postgres]'")
+    if find_programs() is None:
+        pytest.skip(MISSING)
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
 def local_weights():
     """The small local model's file; skips where the extra or the weights are missing."""
     from headrace.errors import ConfigError

@@ -9,6 +9,13 @@ import asyncio
 import threading
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from typing import TypeAlias
+
+from headrace.sessions.records import RunStatus
+
+
+Mark: TypeAlias = tuple[int, RunStatus, int]
+"""How a run stands: the number of its last event, its status, its epoch."""
 
 
 class Waiter:
@@ -16,15 +23,17 @@ class Waiter:
 
     Attributes:
         run_id: the run.
-        mark: how the run stood when it was looked at, for a store that compares; None before.
+        has_looked: whether `mark` was set.
+        mark: how the run stood when it was looked at, for a store that compares; None: there was none.
     """
 
-    __slots__ = ("_future", "_loop", "mark", "run_id")
+    __slots__ = ("_future", "_loop", "has_looked", "mark", "run_id")
 
     def __init__(self, run_id: str) -> None:
         """Wait in the event loop that runs."""
         self.run_id = run_id
-        self.mark: tuple[object, ...] | None = None
+        self.has_looked = False
+        self.mark: Mark | None = None
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
 

@@ -13,6 +13,7 @@ from headrace.sessions.records import Batch, Entry, NewRun, RunRecord, RunStatus
 from headrace.sessions.sql import statements as sql
 from headrace.sessions.sql.operation import Many, Operation, Statement, Touched
 from headrace.sessions.sql.rows import entry_values, run_record, to_us
+from headrace.sessions.waiters import Mark
 
 
 def create_run(run: NewRun) -> Operation[RunRecord]:
@@ -90,10 +91,10 @@ def get_entries(run_id: str, after: int, limit: int) -> Operation[tuple[Entry, .
     return entry_values(rows)
 
 
-def marks(run_ids: Sequence[str]) -> Operation[dict[str, tuple[object, ...]]]:
-    """Return how runs stand, the number of the last event first, for whoever waits for a change."""
+def marks(run_ids: Sequence[str]) -> Operation[dict[str, Mark]]:
+    """Return how runs stand, for whoever waits for a change; those that are not there are not in it."""
     rows = yield Statement(sql.MARK_RUN, {"run_ids": list(run_ids)})
-    return {run_id: tuple(mark) for run_id, *mark in rows}
+    return {run_id: (last_seq, status, epoch) for run_id, last_seq, status, epoch in rows}
 
 
 def delete_runs(run_ids: Sequence[str]) -> Operation[int]:

@@ -53,6 +53,6 @@ class News:
         waiting = self._waiters.of()
         present, _ = carry_out(connection, partial(marks, sorted({waiter.run_id for waiter in waiting})), now_us=0)
         for waiter in waiting:
-            # One without a mark is just looking, perhaps at how things stood before: it looks once more.
-            if waiter.mark is None or waiter.mark != present.get(waiter.run_id, ()):
+            # One who is just looking may see how things stood before: it looks once more.
+            if not waiter.has_looked or waiter.mark != present.get(waiter.run_id):
                 waiter.wake()

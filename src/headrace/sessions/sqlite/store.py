@@ -109,9 +109,9 @@ class SQLiteStore(SqlStore):
         """Wait for news of a run; see `Store`."""
         refusals.check_texts(run_id=run_id)
         with self._waiters.entered(run_id) as waiter:
-            mark = (await self._read(partial(marks, [run_id]))).get(run_id, ())
-            if mark and mark[0] > after:  # type: ignore[operator] # pyright: ignore[reportOperatorIssue]
+            waiter.mark = (await self._read(partial(marks, [run_id]))).get(run_id)
+            waiter.has_looked = True
+            if waiter.mark is not None and waiter.mark[0] > after:
                 return
-            waiter.mark = mark
             self._parts[0].look()
             await waiter.wait(timeout_s)

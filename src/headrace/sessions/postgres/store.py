@@ -1,0 +1,181 @@
+"""The store in PostgreSQL.
+
+The rule of this file: it opens, closes and puts together. What is written while the database is away is tried again until it is back, for as
+long as it was told to wait, and never written twice (`connection.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Self
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+
+from headrace.errors import StateError, StoreError
+from headrace.sessions import refusals
+from headrace.sessions.postgres.address import Address
+from headrace.sessions.postgres.connection import Attempt, Connection, fate_of
+from headrace.sessions.postgres.failures import failure
+from headrace.sessions.postgres.listening import Listener
+from headrace.sessions.postgres.patience import GoneError, patiently
+from headrace.sessions.sql.migrations import migrate_once
+from headrace.sessions.sql.operation import Make, T, WorkError
+from headrace.sessions.sql.rows import to_us
+from headrace.sessions.sql.runs import marks
+from headrace.sessions.sql.store import SqlStore
+from headrace.sessions.waiters import Waiters
+
+_CONNECT_TIMEOUT_S: Final = 10
+_RECONNECT_S: Final = 2.0
+"""How long the pool tries by itself; its pauses grow, ours are short."""
+
+
+class _InProgressError(psycopg.OperationalError):
+    """A transaction whose commit was asked for is not decided yet."""
+
+
+class PostgresStore(SqlStore):
+    """Keeps runs, logs and conversations in PostgreSQL; see `Store`. Many processes on many machines may use it at a time.
+
+    It belongs to the event loop in which it was opened.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "headrace",
+        max_connections: int = 8,
+        patience_s: float = 60.0,
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        """Name the database; `async with` connects, and makes the schema if it is not there.
+
+        Args:
+            url: `postgresql://user:password@host:port/database`, or any other form that libpq takes.
+            schema: where the tables are; several stores may share one database.
+            max_connections: how many operations may be on their way at a time; one more connection listens.
+            patience_s: how long an operation is tried again while the database is away.
+            now: the clock, in UTC; None: the server's, so that all machines have one time.
+
+        Raises:
+            ConfigError: the URL cannot be read, or the schema has no proper name.
+        """
+        self._address = Address.of(url, schema)
+        self._dialect = self._address.dialect()
+        self._patience_s = patience_s
+        self._max_connections = max_connections
+        self._now = now
+        self._waiters = Waiters()
+        self._open: tuple[AsyncConnectionPool[Connection], Listener] | None = None
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._address!r})"
+
+    async def __aenter__(self) -> Self:
+        """Connect, and bring the schema up to date; see `Store`."""
+        if self._open is not None:
+            raise StateError(f"{self!r} is open already")
+        # A connection of its own: while the pool connects, it keeps the reason of a failure to itself.
+        await self._tried(self._migrate)
+        pool = AsyncConnectionPool[Connection](
+            self._address.url,
+            min_size=1,
+            max_size=self._max_connections,
+            open=False,
+            kwargs={"autocommit": True, "connect_timeout": _CONNECT_TIMEOUT_S},
+            timeout=_CONNECT_TIMEOUT_S,
+            reconnect_timeout=_RECONNECT_S,
+            name="headrace",
+        )
+        await pool.open()
+        listener = Listener(self._address, self._waiters)
+        listener.start()
+        self._open = pool, listener
+        return self
+
+    async def _migrate(self) -> None:
+        connection: Any = await psycopg.AsyncConnection.connect(self._address.url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S)
+        async with connection:
+            make = partial(migrate_once, f"database {self._address!r}")
+            while await Attempt().write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us()):
+                pass
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Wait for what is on its way and close; see `Store`."""
+        pool, listener = self._parts
+        self._open = None
+        self._waiters.wake()
+        await listener.stop()
+        await pool.close()
+
+    @property
+    def _parts(self) -> tuple[AsyncConnectionPool[Connection], Listener]:
+        if self._open is None:
+            raise StateError(f"{self!r} is not open: async with store: …")
+        return self._open
+
+    def _now_us(self) -> int | None:
+        return None if self._now is None else to_us(self._now())
+
+    async def _write(self, make: Make[T], *, is_alone: bool = False) -> T:  # noqa: ARG002 - every operation is alone here
+        pool, _ = self._parts
+        last = Attempt()
+
+        async def attempt() -> T:
+            nonlocal last
+            async with pool.connection() as connection:
+                if last.xid is not None:
+                    match await fate_of(connection, last.xid):
+                        case "committed":
+                            return last.result  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+                        case "in progress":
+                            raise _InProgressError("the transaction is still being committed")
+                        case "aborted":
+                            pass
+                last = Attempt()
+                return await last.write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us())
+
+        result = await self._tried(attempt, is_unsure=lambda: last.xid is not None)
+        self._waiters.wake(last.touched)
+        return result
+
+    async def _read(self, make: Make[T], *, for_s: float | None = None) -> T:
+        pool, _ = self._parts
+
+        async def attempt() -> T:
+            async with pool.connection() as connection:
+                return await Attempt().read(connection, self._dialect, make)
+
+        return await self._tried(attempt, for_s=for_s)
+
+    async def _tried(
+        self, attempt: Callable[[], Awaitable[T]], *, for_s: float | None = None, is_unsure: Callable[[], bool] = lambda: False
+    ) -> T:
+        try:
+            return await patiently(attempt, for_s=self._patience_s if for_s is None else for_s)
+        except GoneError as gone:
+            raise failure(self._address, gone.error, after_s=gone.after_s, is_unsure=is_unsure()) from gone.error
+        except WorkError as error:
+            raise error.error from error.error.__cause__
+        except psycopg.Error as error:
+            raise failure(self._address, error) from error
+
+    async def changed(self, run_id: str, after: int, timeout_s: float) -> None:
+        """Wait for news of a run; see `Store`."""
+        refusals.check_texts(run_id=run_id)
+        until = time.monotonic() + timeout_s
+        with self._waiters.entered(run_id) as waiter:
+            try:
+                mark = (await self._read(partial(marks, [run_id]), for_s=0)).get(run_id)
+            except StoreError:  # away for a moment; whoever waits will be told when it looks, if it stays so
+                await asyncio.sleep(min(max(until - time.monotonic(), 0), 1.0))
+                return
+            if mark is not None and mark[0] > after:
+                return
+            await waiter.wait(min(until - time.monotonic(), self._parts[1].look_every_s))
