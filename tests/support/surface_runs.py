@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_plays import play
 from agent_worlds import World
+from headrace import _sync
 from headrace.agent.agent import Agent
 from headrace.agent.claims import MemoryClaims
 from headrace.agent.events import Event
@@ -93,7 +94,7 @@ class Played:
 
     def _play(self, start: Callable[[], Any]) -> None:
         try:
-            self.result = asyncio.run(start())
+            self.result = _sync.run(start())
         except HeadraceError as error:
             self.error, self.result = error, error.result
 
@@ -169,7 +170,7 @@ def with_meddling(meddle: Callable[[Any], None], *answers: Any) -> Played:
             async for _ in run:
                 pass
 
-    asyncio.run(main())
+    _sync.run(main())
     return Played.of(made)
 
 
@@ -197,7 +198,7 @@ def said(surface: Surface[Any], leg: list[Event], *, earlier: list[Event] | tupl
 
 def world_legs(world: World) -> list[list[Event]]:
     """Play a random world and return its legs."""
-    _, made, _ = asyncio.run(play(world))
+    _, made, _ = _sync.run(play(world))
     return legs(made)
 
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 from headrace._json import JSON
 from headrace.agent.approval import Pending, Reply
 from headrace.errors import StateError, UsageError
-from headrace.messages.parts import Part
-from headrace.surfaces.content import said_value, value_of
+from headrace.messages.parts import Part, ToolResultPart
+from headrace.surfaces.content import said_value, text_of, value_of
 
 _EDITED = ("editedArgs", "edited_args", "arguments")
 
@@ -73,6 +73,15 @@ class Questions:
         if not isinstance(edited, dict | None):
             raise UsageError(f"{place}.editedArgs is no object", argument=f"{place}.editedArgs")
         self.replies.append(pending.approve(cast("dict[str, Any] | None", edited), rules=rules))
+
+    def results(self, results: Iterable[ToolResultPart]) -> None:
+        """Take results that name calls by the provider's ids, or by their keys; those of calls that wait for none are let pass."""
+        by_id = {one.call.id: one for one in self._open.values() if one.kind == "external"}
+        for one in results:
+            named = by_id.get(one.call_id)
+            pending = self.external(one.call_id if named is None else named.call_key)
+            if pending is not None:
+                self.value(pending, one.parts, text_of(one.parts) if one.state == "error" else None)
 
     def value(self, pending: Pending, parts: Sequence[Part], error: str | None = None) -> None:
         """Take what a program says that a call gave; a text that is JSON is its value."""

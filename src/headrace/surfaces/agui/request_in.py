@@ -18,10 +18,10 @@ from headrace.messages.parts import MediaPart, Part, TextPart
 from headrace.surfaces.content import call, medium, reasoning, result
 from headrace.surfaces.history import Conversation, split_input
 from headrace.surfaces.surface import Form
+from headrace.surfaces.tools_in import external_tool
 from headrace.tools.tool import Tool
 from headrace.wire.request_fields import Fields, read_body
 
-_ANY_OBJECT: Final = {"type": "object"}
 _MEDIA: Final = ("image", "audio", "video", "document")
 _ROLES: Final = "user, assistant, system, developer, tool, reasoning, activity"
 
@@ -126,16 +126,8 @@ def read_request(body: bytes) -> AguiRequest:
 
 def _tool(fields: Fields) -> Tool[..., Any]:
     parameters = fields.object("parameters")
-    schema = _ANY_OBJECT if parameters is None else parameters.values()
-    try:
-        return Tool(
-            name=fields.required_text("name"),
-            description=fields.text("description") or "",
-            parameters=schema,
-            external=True,
-        )
-    except UsageError as error:
-        raise UsageError(f"{fields.path}: {error}", argument=fields.path) from error
+    schema = None if parameters is None else parameters.values()
+    return external_tool(fields.required_text("name"), fields.text("description") or "", schema, fields.path)
 
 
 def _entry(fields: Fields) -> ResumeEntry:

@@ -27,6 +27,7 @@ from headrace.surfaces.vercel.voice import MARK
 from headrace.wire.request_fields import Fields, read_body
 
 Trigger = Literal["submit-message", "regenerate-message"]
+_TRIGGERS: Final[dict[str, Trigger]] = {"submit-message": "submit-message", "regenerate-message": "regenerate-message"}
 _DYNAMIC: Final = "dynamic-tool"
 _TOOL: Final = "tool-"
 
@@ -63,8 +64,8 @@ def read_request(body: bytes) -> VercelRequest:
         UsageError: it is none; `argument` is the path of what is wrong.
     """
     fields = read_body(body)
-    chat_id, trigger = fields.required_text("id"), fields.text("trigger") or "submit-message"
-    if trigger not in ("submit-message", "regenerate-message"):
+    chat_id, trigger = fields.required_text("id"), _TRIGGERS.get(fields.text("trigger") or "submit-message")
+    if trigger is None:
         raise fields.unknown("trigger", "submit-message, regenerate-message")
     if fields.any("messages") is None:
         raise UsageError("messages is missing", argument="messages")

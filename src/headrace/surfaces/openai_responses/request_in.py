@@ -1,0 +1,146 @@
+"""A client's body of `POST …/responses` to a run, and what it answers to what a run asked.
+
+The rule of this file: it reads what the wire's own reader refuses, since here something is kept: the response that this one goes on from,
+and work in the background. All else is read by the wire (`wire/openai_responses/request_in.py`).
+
+Source: https://platform.openai.com/docs/api-reference/responses/create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from headrace._json import dumps
+from headrace.agent.approval import Pending, Reply
+from headrace.errors import UsageError
+from headrace.messages.message import Message, ToolMessage
+from headrace.messages.parts import ToolResultPart
+from headrace.messages.request import Request
+from headrace.surfaces.answers import Questions
+from headrace.surfaces.history import split_input
+from headrace.surfaces.openai_responses.events_out import QUESTION
+from headrace.surfaces.tools_in import external_tools
+from headrace.tools.tool import Tool
+from headrace.wire.openai_responses import request_in
+from headrace.wire.request_fields import Fields, read_body
+from headrace.wire.server_side import Incoming
+
+_STAND_IN: Final = [{"type": "message", "role": "user", "content": "-"}]
+_OF_QUESTIONS: Final = ("mcp_approval_request", "mcp_list_tools")
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A yes or a no.
+
+    Attributes:
+        question_id: the `mcp_approval_request` that it answers.
+        approve: the yes or no.
+        reason: why not.
+        path: where it stands in the request.
+    """
+
+    question_id: str
+    approve: bool
+    reason: str
+    path: str
+
+
+class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request.
+
+    Attributes:
+        incoming: what the wire reads of it: settings, tools, what an answer repeats.
+        messages: the input, instructions first; empty where it holds decisions alone.
+        previous_id: the response that it goes on from.
+        is_background: it goes on by itself, and is asked for later.
+        stores: the response is kept; in the background it always is.
+        decisions: answers to approval requests.
+    """
+
+    incoming: Incoming
+    messages: tuple[Message, ...]
+    previous_id: str | None = None
+    is_background: bool = False
+    stores: bool = True
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def request(self) -> Request:
+        """What is asked, in neutral words; its messages are `messages`."""
+        return self.incoming.request
+
+    @property
+    def split(self) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """The history, and what is new."""
+        return split_input(self.messages)
+
+    @property
+    def tools(self) -> tuple[Tool[..., Any], ...]:
+        """The tools that the client runs itself."""
+        return external_tools(self.request.tools)
+
+    @property
+    def results(self) -> tuple[ToolResultPart, ...]:
+        """What the client says that calls gave."""
+        return tuple(result for message in self.messages if isinstance(message, ToolMessage) for result in message.results)
+
+
+def read_request(body: bytes) -> ResponsesRequest:
+    """Read a request.
+
+    Raises:
+        UsageError: it is none; `argument` is the path of what is wrong.
+    """
+    fields = read_body(body)
+    previous_id, is_background, stores = fields.text("previous_response_id"), fields.boolean("background"), fields.boolean("store")
+    if fields.any("conversation"):
+        raise UsageError("conversation is not kept here; name the last response as previous_response_id", argument="conversation")
+    decisions: list[Decision] = []
+    held = {**fields.values(), "previous_response_id": None, "background": None}
+    if isinstance(held.get("input"), list):
+        items = list(fields.objects("input"))
+        decisions = [_decision(item) for item in items if item.text("type") == "mcp_approval_response"]
+        held["input"] = [item.values() for item in items if item.text("type") not in ("mcp_approval_response", *_OF_QUESTIONS)]
+    has_input = bool(held.get("input"))
+    if not has_input:
+        if not decisions:
+            raise UsageError("input is missing or empty", argument="input")
+        held["input"] = _STAND_IN
+    incoming = request_in.read_request(dumps({name: value for name, value in held.items() if value is not None}))
+    messages = incoming.request.messages
+    return ResponsesRequest(
+        incoming=incoming,
+        messages=messages if has_input else messages[:-1],
+        previous_id=previous_id,
+        is_background=bool(is_background),
+        stores=bool(is_background) or stores is not False,
+        decisions=tuple(decisions),
+    )
+
+
+def read_answers(request: ResponsesRequest, pending: Sequence[Pending]) -> tuple[Reply, ...]:
+    """Return the answers that a request holds to the questions of a run.
+
+    Args:
+        request: the request.
+        pending: what the run waits for.
+
+    Raises:
+        StateError: a decision is about no question that is open.
+    """
+    questions = Questions(pending)
+    for decision in request.decisions:
+        question = questions.take(decision.question_id.removeprefix(QUESTION), f"{decision.path}.approval_request_id")
+        questions.decide(question, {"approved": decision.approve, "reason": decision.reason}, decision.path)
+    questions.results(request.results)
+    return tuple(questions.replies)
+
+
+def _decision(item: Fields) -> Decision:
+    approve = item.boolean("approve")
+    if approve is None:
+        raise UsageError(f"{item.at('approve')} is missing", argument=item.at("approve"))
+    return Decision(item.required_text("approval_request_id"), approve, item.text("reason") or "", item.path)
