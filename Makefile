@@ -5,16 +5,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
+WEB := web/node_modules/.installed
 # Arguments for pytest: make test ARGS="-k merge -x"
 ARGS ?=
 # Processes that tests run in: a number, or as many as there are cores; 0: pytest's own process alone, as a debugger needs it
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture format coverage bench fuzz peers clean
+.PHONY: help demo test check lint types architecture format coverage page page-check bench fuzz peers clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN)  ## watch a real model's stream become chunks, tool calls, results and an answer; needs no key
 	@$(BIN)/python -m headrace.cli.demo
@@ -46,6 +47,14 @@ coverage: $(DEV)  ## run the tests and show what they do not reach
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
+page: $(WEB)  ## build the web page into the package; this alone needs node >= 20 and npm
+	@node web/build.mjs
+
+page-check: $(WEB)  ## the page's types and tests, and that what is committed is what its sources build
+	@cd web && npm run --silent types && npm run --silent test
+	@rm -rf web/.fresh && node web/build.mjs web/.fresh
+	@diff -r web/.fresh src/headrace/server/page && echo "what is committed is what its sources build" || { echo "make page, and commit src/headrace/server/page"; exit 1; }
+
 bench: $(DEV)  ## measure, side by side with the floor
 	$(BIN)/python bench/run.py
 
@@ -57,7 +66,11 @@ peers: $(DEV)  ## ask real clients for broken streams, directly and through the 
 	$(BIN)/python peers/run.py
 
 clean:  ## remove the environment and every cache
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers .shots web/node_modules web/.test web/.fresh
+
+$(WEB): web/package.json web/package-lock.json
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
 
 $(RUN): pyproject.toml scripts/environment.sh
 	@PYTHON="$(PYTHON)" sh scripts/environment.sh run
