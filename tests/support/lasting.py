@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.agent.agent import Agent
 from headrace.errors import StoreError
+from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import TextPart, ToolCallPart
 from headrace.messages.request import Request
@@ -41,6 +42,18 @@ def outer_answer(request: Request) -> AssistantMessage:
         lambda: answer(FINAL),
     ]
     return script[min(at, 3)]()
+
+
+def streamed(*pieces: Any) -> list[Any]:
+    """An answer in pieces, with events to wait for in between; the last text ends it."""
+    chunks = [AssistantMessageChunk(content=piece) if isinstance(piece, str) else piece for piece in pieces]
+    return [*chunks, AssistantMessageChunk(finish_reason="stop")] if isinstance(pieces[-1], str) else chunks
+
+
+async def begun(store: Any, run_id: str, seq: int = 2) -> None:
+    """Wait until the log of a run has got so far."""
+    while (last_seq := (await store.run(run_id)).last_seq) < seq:
+        await store.changed(run_id, last_seq, 10)
 
 
 class Effects:

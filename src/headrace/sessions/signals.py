@@ -47,6 +47,20 @@ def steer_form(message: UserMessage) -> bytes:
     return dumps(to_dict(message))
 
 
+class Told(msgspec.Struct, frozen=True):
+    """What was said to a run while nobody worked on it.
+
+    Attributes:
+        answers: to what it waits for.
+        is_interrupted: it is to end.
+        ids: the signals that said so.
+    """
+
+    answers: tuple[Given, ...]
+    is_interrupted: bool
+    ids: tuple[int, ...]
+
+
 class Signals:
     """Hears what is said to the runs of this process."""
 
@@ -55,15 +69,17 @@ class Signals:
         self._store = store
         self._heard: dict[int, Execution] = {}
 
-    async def answers(self, run_id: str) -> list[Given]:
-        """Return the answers that were given to a run that is about to go on."""
-        return [answers_from(signal.data) for signal in await self._store.signals([run_id]) if signal.kind == "resume"]
+    async def told(self, run_id: str) -> Told:
+        """Return what a run that is about to go on has to know first."""
+        said = await self._store.signals([run_id])
+        answers = {signal.id: answers_from(signal.data) for signal in said if signal.kind == "resume"}
+        interruptions = [signal.id for signal in said if signal.kind == "interrupt"]
+        return Told(tuple(answers.values()), bool(interruptions), (*answers, *interruptions))
 
-    async def forget_answers(self, run_id: str) -> None:
-        """A run has gone on, and has its answers in its log."""
-        done = [signal.id for signal in await self._store.signals([run_id]) if signal.kind == "resume"]
-        if done:
-            await self._store.forget_signals(done)
+    async def forget(self, told: Told) -> None:
+        """A run has gone on, and has that in its log; what was said to it meanwhile stays."""
+        if told.ids:
+            await self._store.forget_signals(told.ids)
 
     async def deliver(self, here: Mapping[str, Execution]) -> None:
         """Tell the runs of this process what was said to them, and forget what they have kept."""
