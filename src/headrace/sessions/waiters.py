@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from headrace.sessions.records import RunStatus
 
-
 Mark: TypeAlias = tuple[int, RunStatus, int]
 """How a run stands: the number of its last event, its status, its epoch."""
 
