@@ -66,6 +66,11 @@ class Run:
         return self._engine.run_id
 
     @property
+    def is_answering(self) -> bool:
+        """Whether the model was asked and its answer is not whole yet: the next event that is made comes of it."""
+        return self._engine.is_answering
+
+    @property
     def text(self) -> AsyncIterator[str]:
         """The text for the reader, in pieces as they come, of all rounds; refusals are not in it."""
         return self._texts()

@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Reply
 from headrace.agent.event_codec import encode_event
-from headrace.agent.events import ApprovalGiven, ErrorRaised, Event, ReminderAdded, RunEnded, RunStarted
+from headrace.agent.events import ApprovalGiven, ErrorRaised, Event, ReminderAdded, RoundStarted, RunEnded, RunStarted
 from headrace.agent.failure import kind_of
 from headrace.agent.run import Run
 from headrace.agent.session import Session
@@ -41,6 +42,7 @@ class Execution:
     Attributes:
         record: the run, as it was claimed.
         journal: what it is written down in.
+        wants_interrupt: it was told to end.
         heard_steers: the ids of the words that were put in, or wait for that.
     """
 
@@ -73,7 +75,7 @@ class Execution:
         self.journal = journal(store, record, coalesce_s=coalesce_s, on_kept=on_kept, on_lost=self._stop)
         self._run: Run | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._wants_interrupt = False
+        self.wants_interrupt = False
         self._steers: list[UserMessage] = []
         self.heard_steers: set[str] = set()
 
@@ -86,7 +88,7 @@ class Execution:
 
     def interrupt(self) -> None:
         """End the run as soon as possible."""
-        self._wants_interrupt = True
+        self.wants_interrupt = True
         if self._run is not None:
             self._run.interrupt()
 
@@ -154,13 +156,14 @@ class Execution:
         self._run = run
         for message in self._steers:
             self.steer(message)
-        if self._wants_interrupt:
+        if self.wants_interrupt:
             run.interrupt()
         try:
             async with run:
-                async for _ in run:
-                    if self.journal.is_full:
-                        await self.journal.commit()
+                async for event in run:
+                    if isinstance(event, RoundStarted):
+                        await self.journal.answer(event.model, partial(self._listen, run))
+                    await self._keep_up()
         except StoreError as error:
             if self.journal.lost is None and self.journal.last_seq == self.record.last_seq:
                 await self._refuse(error)  # it never began, for example since its conversation is held by another run
@@ -170,6 +173,15 @@ class Execution:
         finally:
             with contextlib.suppress(StoreError):
                 await self.journal.aclose()
+
+    async def _listen(self, run: Run) -> None:
+        """Read a model's answer to its end."""
+        while run.is_answering and await anext(run, None) is not None:
+            await self._keep_up()
+
+    async def _keep_up(self) -> None:
+        if self.journal.is_full:
+            await self.journal.commit()
 
     async def _begun(self) -> Run:
         """Return the run, to begin it."""

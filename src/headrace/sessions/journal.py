@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from headrace.agent.event_codec import encode_event
@@ -105,6 +105,10 @@ class StoreJournal:
         self._waiters.append((self._noted, kept))
         self._write()
         await kept
+
+    async def answer(self, model: str, read: Callable[[], Awaitable[None]]) -> None:  # noqa: ARG002 - for those that name steps
+        """Have an answer of the model of this id read to its end, by `read`, called once; what fails then fails the run."""
+        await read()
 
     async def tool(self, call_key: str, call: ToolCallPart, run: RunTool) -> ToolResultPart:  # noqa: ARG002 - for those that name steps
         """Run a tool once the note that it started is kept; see `Journal`."""

@@ -136,7 +136,7 @@ class Runs(Front):
         run_id = execution.record.id
         try:
             async with self._room or contextlib.nullcontext():
-                await self._place.work(execution)
+                await self._work(execution)
         except FencedError:
             LOG.info("run %s goes on elsewhere", run_id)
         except StoreError:

@@ -17,6 +17,12 @@ from typing import Final
 
 from headrace.sessions.records import Worker
 
+BEAT_S: Final = 2.0
+"""How often a worker says that it lives."""
+DEAD_AFTER_S: Final = 10.0
+"""How long a worker may be silent before its runs are taken over."""
+LISTEN_S: Final = 0.25
+"""How often a worker looks for what other processes say to its runs."""
 _ID: Final = re.compile(r"(?P<place>.*)/(?P<pid>\d+)-(?P<born>\d*)-[0-9a-f]{8}")
 
 
