@@ -15,6 +15,7 @@ from headrace.cli import inspect as inspecting
 from headrace.cli import merge as merging
 from headrace.cli import record as recording
 from headrace.cli import replay as replaying
+from headrace.cli.acp import acp_command
 from headrace.cli.answers import Answers
 from headrace.cli.chat import chat_command
 from headrace.cli.doctor import FOLDER as DOCTOR_FOLDER
@@ -25,6 +26,7 @@ from headrace.cli.listing import list_local, list_models, local_path, pull_local
 from headrace.cli.options import with_choices
 from headrace.cli.run import Manner as RunManner
 from headrace.cli.run import run_command
+from headrace.cli.sessions import sessions_app
 from headrace.cli.setup import Choices
 from headrace.cli.version import version
 from headrace.errors import UsageError
@@ -39,6 +41,7 @@ app: Final = typer.Typer(
 local_app: Final = typer.Typer(help="The model that runs in this process.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(local_app, name="local")
 app.add_typer(gateway_app, name="gateway")
+app.add_typer(sessions_app, name="sessions")
 
 _Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]
 _Host = Annotated[str, typer.Option(help="Which address to listen at; anything but the default lets other machines in.")]
@@ -104,6 +107,20 @@ def chat(choices: Choices) -> None:
     leaves. In a pipe each line is a question; exit status 3: a call waits for somebody.
     """
     _leave(lambda: chat_command(choices))
+
+
+@app.command()
+@with_choices
+def acp(
+    choices: Choices,
+    *,
+    target: Annotated[str | None, typer.Argument(help="An agent of your own; without it one is made of the options.", metavar="MODULE:NAME")] = None,
+) -> None:
+    """Serve an agent to an editor, over standard input and output, by the Agent Client Protocol.
+
+    The editor starts this command; see docs/acp.md.
+    """
+    _leave(lambda: acp_command(target, choices))
 
 
 @app.command(
