@@ -56,7 +56,11 @@ def connect(path: Path, *, synchronous: Synchronous, busy_timeout_s: float, is_r
         sqlite3.Error: it cannot be opened.
     """
     # Any thread may close it, so sqlite3's own check is off; the rule above is kept by whoever has it.
-    connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False, cached_statements=256)
+    # It makes no file: one that is gone is an error, not a new and empty store.
+    name = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(
+        name, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
     try:
         if is_reader:
             connection.execute("PRAGMA query_only = ON")

@@ -25,6 +25,10 @@ _HELP: Final[dict[int, tuple[str, str]]] = {
 }
 
 
+class MovedError(sqlite3.OperationalError):
+    """The file is not where it was: what is written to it now would be lost. SQLite does not look, so we do."""
+
+
 def code_of(error: sqlite3.Error) -> int:
     """Return SQLite's primary code for an error, 0 if it is Python's own."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -34,6 +38,9 @@ def failure(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     """Return the error to raise for what SQLite or the system said of a file."""
     if isinstance(error, OSError):
         return StoreError(f"database {path}: {error.strerror or error}; see whether its folder is there and this user may write into it")
+    if isinstance(error, MovedError):
+        help_ = "put it back, or close the store and open it again; what was confirmed before is in the file that was there"
+        return StoreError(f"database {path}: the file was deleted, moved or replaced while it was open; {help_}")
     if code_of(error) in _HELP:
         what, help_ = _HELP[code_of(error)]
         return StoreError(f"database {path}: {what}; {help_} (SQLite: {error})")

@@ -8,6 +8,7 @@ somebody waits, the thread also looks whether another process has written.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
@@ -24,7 +25,7 @@ from headrace.sessions.sql.migrations import migrate_once
 from headrace.sessions.sql.operation import Make, T, WorkError
 from headrace.sessions.sql.rows import to_us
 from headrace.sessions.sqlite.connection import Synchronous, carry_out, connect
-from headrace.sessions.sqlite.failures import code_of, failure
+from headrace.sessions.sqlite.failures import MovedError, code_of, failure
 from headrace.sessions.sqlite.news import LOOK_EVERY_S, News
 from headrace.sessions.waiters import Waiters
 
@@ -96,6 +97,7 @@ class Writer:
         self._is_stopping = False
         self._thread = threading.Thread(target=self._main, name="headrace sqlite writer", daemon=True)
         self._connection = cast("sqlite3.Connection", None)
+        self._file = cast("os.stat_result", None)
         self._news = News(waiters)
 
     def start(self) -> None:
@@ -221,6 +223,7 @@ class Writer:
         return done
 
     def _begin(self) -> None:
+        self._check_file()
         until = time.monotonic() + self._busy_timeout_s
         while True:
             try:
@@ -233,6 +236,14 @@ class Writer:
             self._look()
             time.sleep(_TRY_AGAIN_S)
 
+    def _check_file(self) -> None:
+        try:
+            present = self._path.stat()
+        except OSError as error:
+            raise MovedError(str(error)) from error
+        if not os.path.samestat(present, self._file):
+            raise MovedError("another file is there")
+
     def _look(self) -> None:
         try:
             self._news.look(self._connection)
@@ -243,6 +254,7 @@ class Writer:
 
     def _open(self) -> None:
         self._connection = connect(self._path, synchronous=self._synchronous, busy_timeout_s=self._busy_timeout_s)
+        self._file = self._path.stat()
         self._connection.execute("PRAGMA busy_timeout = 0")  # `_begin` waits by itself, and looks out meanwhile
 
     def _recover(self, error: sqlite3.Error) -> None:
