@@ -248,3 +248,23 @@ async def test_no_more_runs_than_allowed_are_worked_on_at_once():
 async def test_without_its_block_nothing_is_worked_on():
     with pytest.raises(StateError, match="async with"):
         await runs_of("done").start("go")
+
+
+async def test_each_agent_goes_on_with_its_own_runs():
+    store, gate = MemoryStore(), asyncio.Event()
+    async with runs_of(streamed("half", gate), store=store, name="mine") as runs:
+        run_id = (await runs.start("go")).id
+        await begun(store, run_id)
+    async with runs_of("other's", store=store, name="other"):
+        assert (await store.run(run_id)).epoch == 1
+    async with runs_of("whole", store=store, name="mine") as again:
+        assert (await again.wait(run_id)).generate_reason == "completed"
+
+
+async def test_a_conversation_gets_its_title_from_its_first_question():
+    async with runs_of("done", "done again") as runs:
+        await runs.wait((await runs.start("What is the time in Oslo?\nPlease.", session_id="s")).id)
+        assert (await runs.store.session("s")).title == "What is the time in Oslo?"
+        await runs.store.set_title("s", "My own")
+        await runs.wait((await runs.start("And in Rome?", session_id="s")).id)
+        assert (await runs.store.session("s")).title == "My own"

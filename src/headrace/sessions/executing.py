@@ -33,6 +33,8 @@ from headrace.sessions.request import Request
 from headrace.sessions.restoring import log_of, state_of
 from headrace.sessions.store import Store
 
+MAX_TITLE: Final = 80
+"""How many characters of a question are a title."""
 LOG: Final = logging.getLogger("headrace.sessions")
 
 
@@ -247,8 +249,11 @@ class RunSession(Session):
         self._record = record
 
     async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
-        """Return the conversation and hold it; see `SessionStore`."""
-        return await self._kept.begin(session_id, run_id, user=self._record.user)
+        """Return the conversation and hold it; see `SessionStore`. One that begins here gets its title from what is asked."""
+        messages = await self._kept.begin(session_id, run_id, user=self._record.user)
+        if not messages and not (await self._kept.session(session_id)).title and (title := _title_of(self._record)):
+            await self._kept.set_title(session_id, title)
+        return messages
 
     async def commit(self, session_id: str, run_id: str, added: Sequence[Message]) -> None:
         """Append what the run added; see `SessionStore`.
@@ -257,6 +262,13 @@ class RunSession(Session):
             FencedError: another epoch holds the run.
         """
         await self._kept.commit(session_id, run_id, added, epoch=self._record.epoch)
+
+
+def _title_of(record: RunRecord) -> str:
+    """Return the first line of what a run was asked, shortened."""
+    asked = next((message.text for message in Request.decoded(record.request).input if message.role == "user" and message.text.strip()), "")
+    line = asked.strip().partition("\n")[0].strip()
+    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1].rstrip()}…"
 
 
 class Given(msgspec.Struct, frozen=True):

@@ -37,21 +37,26 @@ class Front:
     Attributes:
         agent: the agent whose runs they are.
         store: where they are kept.
+        name: what the agent is called in the store.
         worker_id: the name of this process in it.
     """
 
-    def __init__(self, agent: Agent, store: Store, place: Place, *, worker_id: str | None, new_id: Callable[[], str] | None) -> None:
+    def __init__(
+        self, agent: Agent, store: Store, place: Place, *, name: str = "", worker_id: str | None, new_id: Callable[[], str] | None
+    ) -> None:
         """Do nothing yet.
 
         Args:
             agent: runs them.
             store: where they are kept.
             place: those of them that are worked on in this process.
+            name: what the agent is called in the store: one store may hold the runs of several, and each goes on with its own.
             worker_id: the name of this process; None: one that no other has.
             new_id: makes the ids of runs; None: at random.
         """
         self.agent = agent
         self.store = store
+        self.name = name
         self.worker_id = worker_id or new_worker_id()
         self._place = place
         self._new_id = new_id or made_id
@@ -101,6 +106,7 @@ class Front:
             history=history_of(history),
             keep=checked_keep(keep),
             permissions=None if permissions is None else permissions_of(permissions),
+            agent=self.name,
         )
         new = NewRun(id=run_id or self._new_id(), session_id=session_id, user=user, request=request.encoded())
         if run_id is not None:
@@ -205,6 +211,10 @@ class Front:
             raise StateError(f"no run is worked on here; use it as: async with {kind}(agent, store) as runs")
 
     # ------------------------------------------------------------------------------------------ what readers get
+
+    def here(self, run_id: str) -> Execution | None:
+        """Return a run that is worked on in this process at this moment, or None."""
+        return self._place.here.get(run_id)
 
     async def result(self, run_id: str) -> RunResult:
         """Return what a run gave, or has so far, read from the store.

@@ -25,12 +25,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         history: what was said before and is kept with the run alone.
         keep: what the conversation keeps.
         permissions: the mode and the rules, or None: the agent's.
+        agent: the name under which the agent's runs are kept, so that only those who have this agent go on with them.
     """
 
     input: tuple[Message, ...]
     history: tuple[Message, ...] = ()
     keep: Keep = "rounds"
     permissions: Permissions | None = None
+    agent: str = ""
 
     def encoded(self) -> bytes:
         """Return it as JSON."""
@@ -39,6 +41,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "input": _forms(self.input),
             "history": _forms(self.history),
             "keep": self.keep,
+            "agent": self.agent,
             "permissions": None if self.permissions is None else msgspec.to_builtins(self.permissions),
         }
         return dumps(form)
@@ -57,6 +60,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
                 input=READER.many_from(fields.get("input", ()), "request.input"),
                 history=READER.many_from(fields.get("history", ()), "request.history"),
                 keep=fields.get("keep", "rounds"),
+                agent=msgspec.convert(fields.get("agent", ""), type=str),
                 permissions=None if given is None else msgspec.convert(given, type=Permissions),
             )
         except (ValueError, UsageError, msgspec.ValidationError) as error:

@@ -26,6 +26,7 @@ from headrace.sessions.journal import COALESCE_S
 from headrace.sessions.place import Deps, Place
 from headrace.sessions.pulse import Pulse
 from headrace.sessions.records import RunRecord
+from headrace.sessions.request import Request
 from headrace.sessions.store import Store
 from headrace.sessions.workers import BEAT_S, DEAD_AFTER_S, LISTEN_S, Watch
 
@@ -43,6 +44,7 @@ class Runs(Front):
         agent: Agent,
         store: Store,
         *,
+        name: str = "",
         deps: Deps | None = None,
         worker_id: str | None = None,
         max_running: int | None = None,
@@ -58,6 +60,7 @@ class Runs(Front):
         Args:
             agent: runs them.
             store: where they are kept; it must be open.
+            name: what the agent is called in the store: one store may hold the runs of several, and each goes on with its own.
             deps: what the tools of a run get as `context.deps`.
             worker_id: the name of this process; by default one that no other has.
             max_running: how many runs are worked on at once; the others are queued. None: all.
@@ -68,7 +71,8 @@ class Runs(Front):
             new_id: makes the ids of runs.
             monotonic: the clock by which others are watched, in seconds.
         """
-        super().__init__(agent, store, Place(agent, store, deps=deps, coalesce_s=coalesce_s), worker_id=worker_id, new_id=new_id)
+        place = Place(agent, store, deps=deps, coalesce_s=coalesce_s)
+        super().__init__(agent, store, place, name=name, worker_id=worker_id, new_id=new_id)
         self._beat_s = beat_s
         self._listen_s = listen_s
         self._watch = Watch(monotonic, dead_after_s=dead_after_s)
@@ -110,7 +114,8 @@ class Runs(Front):
                 if record.id in self._place.here or record.id in self._claiming:
                     continue
                 # One of this worker's own that is not here stopped when the store could not be reached.
-                if record.owner == self.worker_id or self._watch.is_dead(record.owner):
+                is_left = record.owner == self.worker_id or self._watch.is_dead(record.owner)
+                if is_left and Request.decoded(record.request).agent == self.name:
                     with contextlib.suppress(ConflictError, NotFoundError):  # somebody else was faster
                         await self._claim(record)
                         taken += 1
