@@ -17,16 +17,18 @@ from headrace.cli import record as recording
 from headrace.cli import replay as replaying
 from headrace.cli.acp import acp_command
 from headrace.cli.answers import Answers
-from headrace.cli.chat import chat_command
+from headrace.cli.chat import Kept, chat_command
 from headrace.cli.doctor import FOLDER as DOCTOR_FOLDER
 from headrace.cli.doctor import Wanted, doctor_command
 from headrace.cli.exits import guarded
 from headrace.cli.gateway import gateway_app
+from headrace.cli.keys import keys_app
 from headrace.cli.listing import list_local, list_models, local_path, pull_local
 from headrace.cli.options import with_choices
 from headrace.cli.run import Manner as RunManner
 from headrace.cli.run import run_command
-from headrace.cli.sessions import sessions_app
+from headrace.cli.serve_options import serve
+from headrace.cli.sessions import Database, sessions_app
 from headrace.cli.setup import Choices
 from headrace.cli.version import version
 from headrace.errors import UsageError
@@ -41,6 +43,8 @@ app: Final = typer.Typer(
 local_app: Final = typer.Typer(help="The model that runs in this process.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(local_app, name="local")
 app.add_typer(gateway_app, name="gateway")
+app.add_typer(keys_app, name="keys")
+app.command(name="serve")(serve)
 app.add_typer(sessions_app, name="sessions")
 
 _Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]
@@ -99,14 +103,28 @@ def run(
 
 @app.command()
 @with_choices
-def chat(choices: Choices) -> None:
+def chat(
+    choices: Choices,
+    *,
+    is_continued: Annotated[bool, typer.Option("-c", "--continue", help="Go on with the last conversation.")] = False,
+    session: Annotated[
+        str | None,
+        typer.Option(help="Go on with this conversation (its id, or the beginning of it), or give a new one this name.", metavar="ID"),
+    ] = None,
+    database: Database = None,
+    no_save: Annotated[bool, typer.Option("--no-save", help="Keep nothing of what is said.")] = False,
+) -> None:
     """Talk with a model; /help lists what can be said beside questions.
 
     Before a call that needs approval you are asked: y, n (because …), a for always, e to edit. What you type while the model works is
     said to it before its next call. Ctrl-C interrupts an answer and keeps the conversation; on an empty line Ctrl-C twice, or Ctrl-D,
     leaves. In a pipe each line is a question; exit status 3: a call waits for somebody.
+
+    A conversation at a prompt is kept, and goes on with -c, also where the terminal was closed or the process died in the middle of an
+    answer (headrace sessions lists them). In a pipe it is kept if -c, --session or --database is given.
     """
-    _leave(lambda: chat_command(choices))
+    kept = Kept(is_continued=is_continued, session=session, database=database, is_off=no_save)
+    _leave(lambda: chat_command(choices, kept))
 
 
 @app.command()
@@ -114,7 +132,9 @@ def chat(choices: Choices) -> None:
 def acp(
     choices: Choices,
     *,
-    target: Annotated[str | None, typer.Argument(help="An agent of your own; without it one is made of the options.", metavar="MODULE:NAME")] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="An agent of your own; without it one is made of the options.", metavar="MODULE:NAME")
+    ] = None,
 ) -> None:
     """Serve an agent to an editor, over standard input and output, by the Agent Client Protocol.
 

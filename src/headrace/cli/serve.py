@@ -1,0 +1,163 @@
+"""`headrace serve`: an agent behind HTTP, with its page; runs are kept, so they outlive their readers and this process.
+
+The rule of this file: options become the parts of a server; the address is the first line of standard output, and what happens is said on
+standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from headrace import _sync
+from headrace.agent.agent import Agent
+from headrace.cli.exits import DONE
+from headrace.cli.interrupts import interrupting
+from headrace.cli.loading import load_agent
+from headrace.cli.screen import screen_of
+from headrace.cli.segments import Segment
+from headrace.cli.setup import Choices, make_agent, make_model
+from headrace.errors import UsageError
+from headrace.server.app.app import make_app
+from headrace.server.app.keys import Keys, load_keys
+from headrace.server.app.limits import Limits
+from headrace.server.app.serve import refuse_open_door, serving
+from headrace.sessions.opening import open_store
+from headrace.sessions.runs import Runs
+
+SECRET: Final = "HEADRACE_SECRET"
+"""The environment variable with what signs questions to chats that keep the conversation themselves."""
+_LOGS: Final = ("headrace.server", "headrace.sessions", "uvicorn.error")
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent is served.
+
+    Attributes:
+        host, port: where to listen.
+        store: where runs are kept; None: in the user's own store.
+        keys: the file of keys, or None.
+        allowed_hosts, allowed_origins: further names of the server, and pages of others that may ask.
+        max_body: how large a request may be, in bytes.
+        max_running: how many runs are worked on at once; None: all.
+        name: what the agent is called; None: by the name it was loaded by.
+        is_insecure: other machines are let in without keys.
+        is_quiet: say only what went wrong.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    store: str | None = None
+    keys: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    max_body: int = Limits().max_body_bytes
+    max_running: int | None = None
+    name: str | None = None
+    is_insecure: bool = False
+    is_quiet: bool = False
+
+
+def serve_command(target: str | None, choices: Choices, how: Serving) -> int:
+    """Serve an agent until Ctrl-C or the signal by which services are ended; return the exit status.
+
+    Args:
+        target: the user's own agent, as `module:name`; None: one made of the choices.
+        choices: what the options said.
+        how: how it is served.
+
+    Raises:
+        UsageError: the agent cannot be loaded or made, or both are given.
+        ConfigError: the keys, the store or the address do not do.
+        MissingExtraError: the extra `server` is not installed.
+    """
+    if target is not None and choices != Choices():
+        raise UsageError(f"{target} is an agent of its own: the options that make one do nothing to it", argument="target")
+    keys = Keys() if how.keys is None else load_keys(how.keys)
+    refuse_open_door(how.host, has_keys=len(keys) > 0, is_insecure=how.is_insecure)
+    return _sync.run(_serve(target, choices, how, keys))
+
+
+async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys) -> int:
+    name = how.name or (target.rpartition(":")[2] if target is not None else "headrace")
+    with _logging(logging.WARNING if how.is_quiet else logging.INFO):
+        async with (
+            _agent(target, choices) as agent,
+            open_store(how.store) as store,
+            Runs(agent, store, max_running=how.max_running) as runs,
+        ):
+            app = make_app(
+                runs,
+                keys=keys,
+                limits=Limits(max_body_bytes=how.max_body),
+                host=how.host,
+                allowed_hosts=how.allowed_hosts,
+                allowed_origins=how.allowed_origins,
+                name=name,
+                secret=os.environ.get(SECRET, "").encode() or None,
+            )
+            async with serving(app, host=how.host, port=how.port) as url:
+                who = f"lets in {len(keys)} keys" if len(keys) else "lets in everybody who can reach it, without a key"
+                _say(f"serves {name}; {who}; runs are kept in {_place(store)}; Ctrl-C ends", is_quiet=how.is_quiet)
+                print(url, flush=True)
+                await _until_asked_to_end()
+    return DONE
+
+
+@contextlib.asynccontextmanager
+async def _agent(target: str | None, choices: Choices) -> AsyncGenerator[Agent]:
+    if target is not None:
+        yield load_agent(target)
+        return
+    model = make_model(choices)
+    try:
+        yield make_agent(choices, model)
+    finally:
+        await model.aclose()
+
+
+def _place(store: object) -> str:
+    path = getattr(store, "path", None)
+    return str(path) if path is not None else "memory" if type(store).__name__ == "MemoryStore" else "the database"
+
+
+def _say(words: str, *, is_quiet: bool) -> None:
+    if not is_quiet:
+        screen_of(sys.stderr).write([Segment(f"{words}\n", "note")])
+
+
+async def _until_asked_to_end() -> None:
+    """Wait for Ctrl-C, or for the signal by which services are ended."""
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    with interrupting(over.set):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, and in the main thread alone
+            loop.add_signal_handler(signal.SIGTERM, over.set)
+        await over.wait()
+
+
+@contextlib.contextmanager
+def _logging(level: int) -> Generator[None]:
+    """Write the server's log lines to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    loggers = [logging.getLogger(name) for name in _LOGS]
+    before = [one.level for one in loggers]
+    for one, at in zip(loggers, (level, level, logging.CRITICAL), strict=True):
+        one.addHandler(handler)
+        one.setLevel(at)
+    try:
+        yield
+    finally:
+        for one, at in zip(loggers, before, strict=True):
+            one.removeHandler(handler)
+            one.setLevel(at)

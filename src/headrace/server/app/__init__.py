@@ -1,0 +1,1 @@
+"""`headrace serve`: an agent's runs over HTTP."""
