@@ -20,6 +20,11 @@ WAIT_S: Final = 15.0
 _END: Final = b'{"type":"run_ended"'
 
 
+def is_end(entry: Entry) -> bool:
+    """Whether with this event the run ended or came to wait."""
+    return entry.data.startswith(_END)
+
+
 async def read(
     store: Store,
     run_id: str,
@@ -51,7 +56,7 @@ async def read(
         if entries:
             after = entries[-1].seq
             yield entries
-            if not entries[-1].data.startswith(_END):
+            if not is_end(entries[-1]):
                 continue
         elif held is not None and not held.is_over:
             await held.news()

@@ -1,0 +1,158 @@
+"""What a worker's death leaves behind, given to the living: DBOS itself takes up only what a process of the same name had begun.
+
+The rule of this file: the store decides. Whoever hands a dead worker's run over first claims it there, which one worker alone can do, and which
+at once shuts out the dead one, should it only have slept; then its workflow goes back into the queue. A run that is on its way and has no
+workflow, since somebody died between two steps or DBOS's database was lost, gets one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+from headrace.durable.legs import Leg, run_of
+from headrace.durable.system import System, Workflow
+from headrace.errors import ConflictError, NotFoundError, StoreError
+from headrace.sessions.records import RunRecord
+from headrace.sessions.store import Store
+from headrace.sessions.workers import Watch
+
+LOG: Final = logging.getLogger("headrace.durable")
+_FIRST_PAUSE_S: Final = 1.0
+_MAX_PAUSE_S: Final = 300.0
+_TIDY_S: Final = 3600.0
+
+
+class Sweeper:
+    """Sweeps for one worker.
+
+    Attributes:
+        handed_over: how many runs of dead workers it has handed over.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        system: System,
+        watch: Watch,
+        *,
+        worker_id: str,
+        is_here: Callable[[str], bool],
+        keep_s: float | None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Do nothing yet.
+
+        Args:
+            store: where the runs are.
+            system: where the workflows are.
+            watch: knows who lives.
+            worker_id: the worker.
+            is_here: whether a run is worked on here, or is being taken up at this moment.
+            keep_s: how long DBOS's records of what has ended are kept, in seconds; None: for ever.
+            monotonic: a clock, in seconds.
+        """
+        self.handed_over = 0
+        self._store = store
+        self._system = system
+        self._watch = watch
+        self._worker_id = worker_id
+        self._is_here = is_here
+        self._keep_s = keep_s
+        self._monotonic = monotonic
+        self._known: set[str] = set()
+        """Runs on their way that are known to have a workflow, as `id/epoch`."""
+        self._pauses: dict[str, tuple[float, float]] = {}
+        """By run: how long this worker's own is left alone once it has stopped here, and until when."""
+        self._tidy_at = monotonic() + _TIDY_S
+
+    async def sweep(self) -> None:
+        """Look once.
+
+        Raises:
+            StoreError: the store, or DBOS's database, cannot be reached.
+        """
+        self._watch.look(await self._store.workers())
+        pending = await self._system.pending()
+        for workflow in pending:
+            if workflow.executor != self._worker_id and self._watch.is_dead(workflow.executor):
+                await self._hand_over(workflow)
+            elif workflow.executor == self._worker_id and not self._is_here(run_of(workflow.id)):
+                await self._retry(workflow)
+        self._pauses = {run_id: pause for run_id, pause in self._pauses.items() if run_id in {run_of(one.id) for one in pending}}
+        await self._adopt({one.id for one in pending})
+        for worker_id in set(self._watch.dead) - {self._worker_id}:
+            await self._store.forget_worker(worker_id)
+        await self._tidy()
+
+    async def _hand_over(self, workflow: Workflow) -> None:
+        try:
+            record = await self._store.run(run_of(workflow.id))
+        except NotFoundError:
+            record = None  # it was deleted: the workflow sees that itself
+        if record is not None and record.status in ("queued", "running"):
+            if record.owner != self._worker_id and not self._watch.is_dead(record.owner):
+                return  # somebody else is about to hand it over
+            try:
+                await self._store.claim(record.id, self._worker_id, epoch=record.epoch)
+            except (ConflictError, NotFoundError):
+                return  # somebody else was faster
+        await self._system.hand_over([workflow.id])
+        self.handed_over += 1
+        LOG.info("workflow %s of %s goes on elsewhere", workflow.id, workflow.executor)
+
+    async def _retry(self, workflow: Workflow) -> None:
+        """One of this worker's own stopped here, for example since the store was away: again, after longer and longer pauses."""
+        run_id, now = run_of(workflow.id), self._monotonic()
+        pause_s, until = self._pauses.get(run_id, (_FIRST_PAUSE_S, now + _FIRST_PAUSE_S))
+        if now < until:
+            self._pauses[run_id] = (pause_s, until)
+            return
+        pause_s = min(pause_s * 2, _MAX_PAUSE_S)
+        self._pauses[run_id] = (pause_s, now + pause_s)
+        await self._system.hand_over([workflow.id])
+
+    # ------------------------------------------------------------------------------------------ runs without a workflow
+
+    async def _adopt(self, pending: Collection[str]) -> None:
+        """Give runs that are on their way and have no workflow one."""
+        runs_pending = {run_of(workflow_id) for workflow_id in pending}
+        known: set[str] = set()
+        before: str | None = None
+        while page := await self._store.runs(statuses=("queued", "running"), before=before):
+            before = page[-1].id
+            for record in page:
+                mark = f"{record.id}/{record.epoch}"
+                is_cared_for = record.owner not in (None, self._worker_id) and not self._watch.is_dead(record.owner)
+                if mark in self._known or record.id in runs_pending:
+                    known.add(mark)
+                elif not is_cared_for and not self._is_here(record.id):
+                    with contextlib.suppress(ConflictError, NotFoundError):
+                        await self._adopt_one(record)
+                        known.add(mark)
+        self._known = known
+
+    async def _adopt_one(self, record: RunRecord) -> None:
+        leg = await Leg.present(self._store, record)
+        workflow = await self._system.workflow(leg.workflow_id)
+        if workflow is None:
+            LOG.info("run %s has no workflow and gets one", record.id)
+            await self._system.enqueue(leg)
+        elif workflow.status == "CANCELLED":  # by somebody who knows DBOS's tools: the run ends as one that was interrupted
+            await self._store.signal(record.id, "interrupt")
+            await self._system.hand_over([workflow.id])
+        elif workflow.status not in ("ENQUEUED", "PENDING", "DELAYED"):
+            LOG.error("run %s is %s, but its workflow %s is %s", record.id, record.status, workflow.id, workflow.status)
+
+    async def _tidy(self) -> None:
+        now = self._monotonic()
+        if self._keep_s is None or now < self._tidy_at:
+            return
+        self._tidy_at = now + _TIDY_S
+        try:
+            await self._system.delete_older(self._keep_s)
+        except StoreError as error:
+            LOG.warning("old records of DBOS could not be deleted: %s", error)
