@@ -7,7 +7,6 @@ fails. The current folder is looked into first, as `python -m` does.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -96,5 +95,6 @@ def _failed(target: str, error: Exception) -> UsageError:
 
 def _hint(module: Any) -> str:
     """Return a word about the agents that are there."""
-    names = [name for name, value in vars(module).items() if isinstance(value, Agent)] if hasattr(module, "__dict__") else []
+    held: dict[str, object] = getattr(module, "__dict__", {})
+    names = [name for name, value in held.items() if isinstance(value, Agent)]
     return f"; it has the agent {', '.join(names)}" if names else ""
