@@ -46,6 +46,11 @@ class PostgresServer:
         self.start()
 
     @property
+    def folder(self):
+        """Where its socket is."""
+        return self._folder
+
+    @property
     def url(self):
         return f"postgresql://headrace@/postgres?host={self._folder}"
 

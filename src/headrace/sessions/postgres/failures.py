@@ -5,6 +5,7 @@ The rule of this file: pure; no password is in what it says, since it quotes the
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import psycopg
@@ -17,7 +18,7 @@ from headrace.sessions.postgres.address import Address
 _AGAIN: Final = (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)
 _GONE: Final = (
     *(errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.DatabaseDropped, errors.IdleSessionTimeout),
-    *(errors.TooManyConnections, errors.ReadOnlySqlTransaction, errors.QueryCanceled),
+    *(errors.TooManyConnections, errors.ReadOnlySqlTransaction),
 )
 """A server that stops, starts, is full, or hands its work over to another one."""
 _HELP: Final[dict[type[Exception], str]] = {
@@ -35,6 +36,16 @@ _HELP: Final[dict[type[Exception], str]] = {
 }
 
 
+_LOGIN: Final[dict[str, type[Exception]]] = {
+    r'database ".*" does not exist': errors.InvalidCatalogName,
+    r'role ".*" (does not exist|is not permitted)': errors.InvalidAuthorizationSpecification,
+    r"pg_hba\.conf": errors.InvalidAuthorizationSpecification,
+    "authentication failed": errors.InvalidPassword,
+    "no password supplied": errors.InvalidPassword,
+}
+"""How a refusal reads while connecting, when psycopg gives no code. Where the server says it in another language, it is tried again, in vain."""
+
+
 def will_pass(error: Exception) -> bool:
     """Return whether the same thing may go well a moment later."""
     if isinstance(error, (*_AGAIN, *_GONE, PoolTimeout, TooManyRequests)):
@@ -46,9 +57,8 @@ def will_pass(error: Exception) -> bool:
     return error.sqlstate is None and not _is_about_login(error)
 
 
-def _is_about_login(error: psycopg.Error) -> bool:
-    text = str(error)
-    return "authentication failed" in text or "no password supplied" in text or "pg_hba.conf" in text or "does not exist" in text
+def _is_about_login(error: Exception) -> bool:
+    return any(re.search(words, str(error)) for words in _LOGIN)
 
 
 def failure(address: Address, error: Exception, *, after_s: float | None = None, is_unsure: bool = False) -> StoreError:
@@ -61,8 +71,9 @@ def failure(address: Address, error: Exception, *, after_s: float | None = None,
         is_unsure: whether it may have been written all the same, since the answer to the commit did not come.
     """
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    kinds = [kind for words, kind in _LOGIN.items() if getattr(error, "sqlstate", None) is None and re.search(words, text)]
     for kind, help_ in _HELP.items():
-        if isinstance(error, kind):
+        if isinstance(error, kind) or kind in kinds[:1]:
             return StoreError(f"database {address}: {help_} (PostgreSQL: {text})")
     if after_s is None:
         return StoreError(f"database {address}: PostgreSQL could not do it: {text}")

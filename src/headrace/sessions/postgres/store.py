@@ -31,6 +31,7 @@ from headrace.sessions.sql.store import SqlStore
 from headrace.sessions.waiters import Waiters
 
 _CONNECT_TIMEOUT_S: Final = 10
+_SHORT_WAIT_S: Final = 0.5
 _RECONNECT_S: Final = 2.0
 """How long the pool tries by itself; its pauses grow, ours are short."""
 
@@ -129,7 +130,7 @@ class PostgresStore(SqlStore):
 
         async def attempt() -> T:
             nonlocal last
-            async with pool.connection() as connection:
+            async with pool.connection(self._wait_s(self._patience_s)) as connection:
                 if last.xid is not None:
                     match await fate_of(connection, last.xid):
                         case "committed":
@@ -147,12 +148,18 @@ class PostgresStore(SqlStore):
 
     async def _read(self, make: Make[T], *, for_s: float | None = None) -> T:
         pool, _ = self._parts
+        patience_s = self._patience_s if for_s is None else for_s
 
         async def attempt() -> T:
-            async with pool.connection() as connection:
+            async with pool.connection(self._wait_s(patience_s)) as connection:
                 return await Attempt().read(connection, self._dialect, make)
 
-        return await self._tried(attempt, for_s=for_s)
+        return await self._tried(attempt, for_s=patience_s)
+
+    @staticmethod
+    def _wait_s(patience_s: float) -> float:
+        """Return how long one try waits until a connection is free or there again."""
+        return min(patience_s + _SHORT_WAIT_S, _CONNECT_TIMEOUT_S)
 
     async def _tried(
         self, attempt: Callable[[], Awaitable[T]], *, for_s: float | None = None, is_unsure: Callable[[], bool] = lambda: False
