@@ -8,7 +8,6 @@ The rule of this file: no state between runs, and nothing at random; a word that
 from __future__ import annotations
 
 import asyncio
-import base64
 import struct
 import zlib
 
@@ -231,4 +230,3 @@ def make_agent() -> Agent:
 
 
 agent = make_agent()
-PICTURE = base64.b64encode(picture()).decode()

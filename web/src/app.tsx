@@ -35,11 +35,11 @@ export function App({ store }: { store: Store }) {
     <div class={`app ${store.isListOpen ? "list-open" : ""}`}>
       <a class="skip" href="#message" onClick={(event) => { event.preventDefault(); document.getElementById("message")?.focus(); }}>Go to the message box</a>
       <Sidebar store={store} />
-      {store.isListOpen && <div class="shade" onClick={() => { store.isListOpen = false; store.touch(); }} />}
+      {store.isListOpen && <div class="shade" onClick={() => store.showList(false)} />}
       <main inert={store.isListOpen && matchMedia("(max-width: 50rem)").matches}>
         <header class="top">
           <button type="button" id="open-list" class="quiet only-small" aria-label="Conversations" aria-controls="sidebar" aria-expanded={store.isListOpen}
-            onClick={() => { store.isListOpen = true; store.touch(); setTimeout(() => document.querySelector<HTMLElement>(".sidebar button.new")?.focus()); }}><Icon name="menu" /></button>
+            onClick={() => store.showList(true)}><Icon name="menu" /></button>
           <h1>{title || "New chat"}</h1>
           <Total conversation={conversation} />
         </header>

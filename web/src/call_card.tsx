@@ -28,7 +28,7 @@ export const CallCard = memo(({ item, desk, version }: { item: CallItem; desk: D
   const used = item.answer?.kind === "approve" ? item.answer.arguments : undefined;
   const pictures = (item.result?.parts ?? []).filter((part) => part.type === "media");
   return (
-    <section class={`card is-${state}`} aria-label={`Tool ${item.name || "without a name"}: ${stateWords(state, item.question)}`}>
+    <div role="group" class={`card is-${state}`} aria-label={`Tool ${item.name || "without a name"}: ${stateWords(state, item.question)}`}>
       <details open={isOpen}>
         <summary onClick={(event) => { event.preventDefault(); choose(!isOpen); }}>
           <span class="mark">{ICONS[state] ? <Icon name={ICONS[state]!} size={16} /> : <Spinner />}</span>
@@ -41,7 +41,7 @@ export const CallCard = memo(({ item, desk, version }: { item: CallItem; desk: D
       </details>
       {item.question && <Question key={item.question.digest} question={item.question} given={desk.given(item.key)} onReply={desk.reply} />}
       {!isOpen && pictures.map((part) => <Media part={part} />)}
-    </section>
+    </div>
   );
 });
 
@@ -63,7 +63,7 @@ function Inside({ item, desk }: { item: CallItem; desk: Desk }) {
       ))}
       {output.length > 0 && (
         <div class={`output ${item.result ? "" : "live"}`}>
-          <h4>{item.result ? (item.state === "success" ? "Result" : "What the model reads") : "Output so far"}</h4>
+          <p class="label">{item.result ? (item.state === "success" ? "Result" : "What the model reads") : "Output so far"}</p>
           {output.map((part: Part) => <Content part={part} />)}
         </div>
       )}

@@ -3,10 +3,12 @@
 // The rule of this file: what is given in pieces ends as the same blocks as the whole text at once. Only the open end is parsed anew, so the cost of a
 // long answer is that of its length. The parser makes tokens and nobody makes HTML of them (see `prose.tsx`): a tag in the text stays text.
 import { Lexer } from "marked";
-import type { Token, TokensList } from "marked";
+import type { Token, Tokens, TokensList } from "marked";
 
 export interface Block {
   id: number;
+  /** Of a heading: its place among those of the text, without a gap, whatever the text says. */
+  level: number;
   token: Token;
 }
 
@@ -21,6 +23,7 @@ export class Markdown {
   /** The blocks of the open end. */
   open: Block[] = [];
   private tail = "";
+  private level = 0;
   private isInFence = false;
   private hasDefinitions = false;
   /** Where in the tail the line begins that more text goes on with. */
@@ -36,7 +39,7 @@ export class Markdown {
     // A fence that is still open takes all that comes as it is: nothing to parse.
     if (fence && only && this.isInFence && !this.tail.slice(line).includes(fence[1]!)) {
       const token: Token = { ...only.token, raw: this.tail, text: this.tail.slice(fence[0].length).replace(/\n$/, "") };
-      this.open = [{ id: only.id, token }];
+      this.open = [{ ...only, token }];
     } else {
       this.parse();
     }
@@ -48,7 +51,7 @@ export class Markdown {
     if (this.hasDefinitions || DEFINITION.test(source)) {
       // What a reference means may be said after it, so the whole text is read once more.
       this.settled.length = 0;
-      this.open = blocksOf(lex(source), 0);
+      this.open = blocksOf(lex(source), 0, 0);
     }
     this.settled.push(...this.open);
     this.open = [];
@@ -64,12 +67,13 @@ export class Markdown {
     const count = isSettled ? last : 0;
     const length = isSettled ? before : 0;
     const done = tokens.slice(0, count);
-    this.settled.push(...blocksOf(done, this.settled.length));
+    this.settled.push(...blocksOf(done, this.settled.length, this.level));
+    this.level = this.settled[this.settled.length - 1]?.level ?? 0;
     if (length > 0) {
       this.hasDefinitions ||= done.some((token) => token.type === "def");
       this.tail = this.tail.slice(length);
     }
-    this.open = blocksOf(tokens.slice(count), this.settled.length);
+    this.open = blocksOf(tokens.slice(count), this.settled.length, this.level);
     const only = this.open.length === 1 ? this.open[0]!.token : null;
     this.isInFence = only?.type === "code" && !CLOSED.test(only.raw);
   }
@@ -79,8 +83,12 @@ function lex(text: string): TokensList {
   return new Lexer({ gfm: true }).lex(text);
 }
 
-function blocksOf(tokens: readonly Token[], from: number): Block[] {
-  return tokens.filter((token) => token.type !== "space" && token.type !== "def").map((token, n) => ({ id: from + n, token }));
+function blocksOf(tokens: readonly Token[], from: number, level: number): Block[] {
+  const shown = tokens.filter((token) => token.type !== "space" && token.type !== "def");
+  return shown.map((token, n) => {
+    if (token.type === "heading") level = Math.min((token as Tokens.Heading).depth, level + 1);
+    return { id: from + n, token, level };
+  });
 }
 
 /** Whether a block can no longer turn out to be more of the one before it, from which perhaps a blank line divides it. */

@@ -31,17 +31,17 @@ export const Prose = memo(({ text, isOver }: { text: string; isOver: boolean }) 
   );
 });
 
-const SettledBlock = memo(({ block }: { block: Block }) => blockOf(block.token));
+const SettledBlock = memo(({ block }: { block: Block }) => blockOf(block.token, block.level));
 
 function blocksOf(tokens: readonly Token[] | undefined): ComponentChildren[] {
   return (tokens ?? []).map((token) => blockOf(token));
 }
 
-function blockOf(token: Token): ComponentChildren {
+function blockOf(token: Token, level = 4): ComponentChildren {
   switch (token.type) {
     case "heading": {
       // The page has headings of its own above those of an answer.
-      const Heading = `h${Math.min(6, (token as Tokens.Heading).depth + 2)}` as "h3";
+      const Heading = `h${Math.min(6, level + 2)}` as "h3";
       return <Heading class={`h-${(token as Tokens.Heading).depth}`}>{inlinesOf(token.tokens)}</Heading>;
     }
     case "paragraph":
@@ -79,7 +79,7 @@ function listOf(list: Tokens.List): ComponentChildren {
 function tableOf(table: Tokens.Table): ComponentChildren {
   const side = (n: number) => (table.align[n] ? `to-${table.align[n]}` : undefined);
   return (
-    <div class="table" tabIndex={0} role="region" aria-label="Table">
+    <div class="table" tabIndex={0} role="group" aria-label="Table">
       <table>
         <thead><tr>{table.header.map((cell, n) => <th scope="col" class={side(n)}>{inlinesOf(cell.tokens)}</th>)}</tr></thead>
         <tbody>{table.rows.map((row) => <tr>{row.map((cell, n) => <td class={side(n)}>{inlinesOf(cell.tokens)}</td>)}</tr>)}</tbody>

@@ -20,8 +20,8 @@ export function Question({ question, given, onReply }: Asked) {
     return <div class="question" role="status"><p class="row"><Spinner /> {words}</p></div>;
   }
   return (
-    <section class={`question is-${question.kind}`} aria-labelledby={heading} onKeyDown={form === "none" ? undefined : closing(close)}>
-      <h4 id={heading}>{titleOf(question)}</h4>
+    <div role="group" class={`question is-${question.kind}`} aria-labelledby={heading} onKeyDown={form === "none" ? undefined : closing(close)}>
+      <p class="asked" id={heading}>{titleOf(question)}</p>
       {question.reason && <p class="soft">{question.reason}</p>}
       {given && <p class="wrong" role="alert">{given.error}</p>}
       <Choices question={question} form={form} setForm={setForm} onReply={onReply} />
@@ -39,7 +39,7 @@ export function Question({ question, given, onReply }: Asked) {
         <TextForm label="What went wrong (the model reads it)" button="Report the error" isDanger isNeeded onClose={close}
           onText={(text) => onReply({ kind: "answer", ...of, value: text, is_error: true })} />
       )}
-    </section>
+    </div>
   );
 }
 

@@ -14,14 +14,12 @@ export function Sidebar({ store }: { store: Store }) {
     <nav class="sidebar" id="sidebar" aria-label="Conversations" onKeyDown={(event) => {
       if (event.key !== "Escape" || !store.isListOpen) return;
       event.stopPropagation();
-      store.isListOpen = false;
-      store.touch();
-      document.getElementById("open-list")?.focus();
+      store.showList(false);
     }}>
       <div class="row head">
         <img src={document.querySelector<HTMLLinkElement>("link[rel=icon]")!.href} alt="" width={26} height={26} />
         <span class="brand">{store.info?.agent.name || "Headrace"}</span>
-        <button type="button" class="quiet only-small" aria-label="Close the list" onClick={() => { store.isListOpen = false; store.touch(); }}><Icon name="close" /></button>
+        <button type="button" class="quiet only-small" aria-label="Close the list" onClick={() => store.showList(false)}><Icon name="close" /></button>
       </div>
       <button type="button" class="new" onClick={() => store.openNew()}><Icon name="plus" size={18} /> New chat</button>
       {store.trouble && <p class="wrong" role="alert">{store.trouble}</p>}

@@ -106,12 +106,17 @@ export class Store implements World {
   }
 
   openNew(): void {
-    const isFresh = this.conversation.runs.length === 0 && this.conversation.history.items.length === 0;
-    if (!isFresh) this.replace(new Conversation(newId(), this), undefined);
-    this.isListOpen = false;
-    history.pushState(null, "", "#");
-    this.touch();
+    this.beginNew();
+    if (location.hash !== "") history.pushState(null, "", "#");
     document.getElementById("message")?.focus();
+  }
+
+  /** Open or close the list of a small screen; the focus goes along. */
+  showList(isOpen: boolean): void {
+    this.isListOpen = isOpen;
+    // At once: what is inert takes no focus.
+    this.draw();
+    document.querySelector<HTMLElement>(isOpen ? ".sidebar .new" : "#open-list")?.focus();
   }
 
   async listSessions(isMore = false): Promise<void> {
@@ -183,6 +188,13 @@ export class Store implements World {
     await this.listSessions();
   }
 
+  private beginNew(): void {
+    const isFresh = this.conversation.runs.length === 0 && this.conversation.history.items.length === 0;
+    if (!isFresh) this.replace(new Conversation(newId(), this), undefined);
+    this.isListOpen = false;
+    this.touch();
+  }
+
   private replace(next: Conversation, run: string | null | undefined): void {
     this.conversation.leave();
     this.conversation = next;
@@ -193,7 +205,7 @@ export class Store implements World {
   private goToHash(isAnew = false): void {
     const [session = "", run = ""] = location.hash.slice(1).split("/").map(decodeURIComponent);
     if (session === "" && run === "") {
-      if (this.conversation.runs.length > 0 || this.conversation.isLoading) this.openNew();
+      this.beginNew();
     } else if (isAnew || session !== this.conversation.id || (session === "" && run !== this.conversation.run?.runId)) {
       this.replace(new Conversation(session, this), run || null);
     }

@@ -83,12 +83,12 @@ function Note({ item }: { item: NoteItem }) {
 
 function Failure({ item, desk }: { item: ErrorItem; desk: Desk }) {
   return (
-    <section class="failure" aria-label="Error">
+    <div role="group" class="failure" aria-label="Error">
       <h3><Icon name="hand" size={16} /> The run failed: {item.what.replaceAll("_", " ")}</h3>
       <p>{item.message}</p>
       <p class="soft">{adviceFor(item.what, item.retryable)}</p>
       {desk.retry && <button type="button" onClick={desk.retry}>Try again</button>}
-    </section>
+    </div>
   );
 }
 
@@ -142,14 +142,15 @@ export function Thread({ conversation, desk }: { conversation: Conversation; des
   const given = [...conversation.given.values()].reduce((sum, one) => sum * 5 + { queued: 1, sending: 2, sent: 3, refused: 4 }[one.state], 0) / 1e3;
   return (
     <>
+      <h2 class="hidden">Conversation</h2>
       <Kept items={conversation.history.items} desk={desk} />
       {conversation.runs.map((run) => (
-        <section class="run" aria-label="Answer" key={run.runId}>
+        <div role="group" class="run" aria-label="Answer" key={run.runId}>
           {run.lastSeq === 0 && conversation.said.has(run.runId) && <Said parts={conversation.said.get(run.runId)!} label="You said" note="" />}
           <RunItems run={run} version={run.version} desk={desk} given={given} />
           <Working run={run} />
           <RunFoot run={run} />
-        </section>
+        </div>
       ))}
       <Together conversation={conversation} desk={desk} />
       {conversation.steering.map((one) => <Said key={one.key} parts={one.parts} label="You said meanwhile" note="read before the next step" />)}
