@@ -47,12 +47,16 @@ class Database(msgspec.Struct, frozen=True):
         return f"Database({str(self.path)!r})" if self.path is not None else f"Database(schema={self.schema!r})"
 
     @classmethod
-    def of(cls, given: str | os.PathLike[str]) -> Database:
-        """Read a PostgreSQL URL or the path of a file.
+    def of(cls, given: Database | str | os.PathLike[str] | None, store: Store) -> Database:
+        """Read a PostgreSQL URL or the path of a file; None: the database that belongs to the store.
 
         Raises:
             ConfigError: it is neither.
         """
+        if given is None:
+            return cls.beside(store)
+        if isinstance(given, Database):
+            return given
         text = os.fspath(given)
         if text.startswith(("postgresql://", "postgres://")):
             return cls(url=text)
@@ -70,10 +74,10 @@ class Database(msgspec.Struct, frozen=True):
         """
         if isinstance(store, SQLiteStore):
             return cls(path=store.path.with_name(f"{store.path.name}-dbos"))
-        place: object = getattr(store, "place", None)
-        if not isinstance(place, tuple):
+        address: Any = getattr(store, "_address", None)  # PostgresStore's, which is not imported: it needs an extra of its own
+        if address is None:
             raise ConfigError(f"{store!r} is in no database that DBOS knows; say which one it may use: database=…", argument="database")
-        url, schema = cast("tuple[str, str]", place)
+        url, schema = cast("str", address.url), cast("str", address.schema)
         if not _SCHEMA.fullmatch(schema):
             raise ConfigError(
                 f"the store's schema is {schema!r}; beside it DBOS needs one: database=Database(url, schema)", argument="database"

@@ -50,6 +50,7 @@ class DurableRuns(Front):
         agent: Agent,
         store: Store,
         *,
+        name: str = "",
         database: str | os.PathLike[str] | Database | None = None,
         works: bool = True,
         concurrency: int | None = None,
@@ -66,6 +67,7 @@ class DurableRuns(Front):
         Args:
             agent: runs them.
             store: where they are kept; it must be open.
+            name: what the agent is called in the store, which may hold the runs of several.
             database: where DBOS keeps its records: a PostgreSQL URL, or a file; None: beside the store.
             works: whether runs are worked on in this process; otherwise they are queued for those that do.
             concurrency: how many runs a worker works on at once. It belongs to the queue: all workers have the one that was said last.
@@ -81,34 +83,27 @@ class DurableRuns(Front):
         Raises:
             ConfigError: no database is said, and the store has none that DBOS knows.
         """
-        super().__init__(agent, store, Place(agent, store, deps=deps, coalesce_s=pace.coalesce_s), worker_id=worker_id, new_id=new_id)
-        if database is None:
-            database = Database.beside(store)
-        elif not isinstance(database, Database):
-            database = Database.of(database)
+        place = Place(agent, store, deps=deps, coalesce_s=pace.coalesce_s)
+        super().__init__(agent, store, place, name=name, worker_id=worker_id, new_id=new_id)
         self._works = works
         self._pace = pace
+        self._legs: dict[str, asyncio.Task[None] | None] = {}
+        """The tasks of the legs that are worked on here, by their runs."""
+        self._pulse = Pulse()
         self._system = System(
-            database,
+            Database.of(database, store),
             self._work_on if works else None,
             worker_id=self.worker_id,
+            name=name,
             version=version,
             concurrency=concurrency,
             global_concurrency=global_concurrency,
             poll_s=pace.poll_s,
         )
+        watch = Watch(monotonic, dead_after_s=pace.dead_after_s)
         self._sweeper = Sweeper(
-            store,
-            self._system,
-            Watch(monotonic, dead_after_s=pace.dead_after_s),
-            worker_id=self.worker_id,
-            is_here=lambda run_id: run_id in self._legs or run_id in self._claiming,
-            keep_s=pace.keep_s,
-            monotonic=monotonic,
+            store, self._system, watch, worker_id=self.worker_id, name=name, is_here=self._is_here, keep_s=pace.keep_s, monotonic=monotonic
         )
-        self._legs: dict[str, asyncio.Task[None] | None] = {}
-        """The tasks of the legs that are worked on here, by their runs."""
-        self._pulse = Pulse()
 
     async def __aenter__(self) -> Self:
         if self._works:
@@ -148,6 +143,10 @@ class DurableRuns(Front):
         before = self._sweeper.handed_over
         await self._sweeper.sweep()
         return self._sweeper.handed_over - before
+
+    def _is_here(self, run_id: str) -> bool:
+        """Whether a run is worked on in this process, or is being taken up at this moment."""
+        return run_id in self._legs or run_id in self._claiming
 
     # ------------------------------------------------------------------------------------------ having runs worked on
 

@@ -17,6 +17,7 @@ from headrace.durable.legs import Leg, run_of
 from headrace.durable.system import System, Workflow
 from headrace.errors import ConflictError, NotFoundError, StoreError
 from headrace.sessions.records import RunRecord
+from headrace.sessions.request import Request
 from headrace.sessions.store import Store
 from headrace.sessions.workers import Watch
 
@@ -40,6 +41,7 @@ class Sweeper:
         watch: Watch,
         *,
         worker_id: str,
+        name: str,
         is_here: Callable[[str], bool],
         keep_s: float | None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -51,6 +53,7 @@ class Sweeper:
             system: where the workflows are.
             watch: knows who lives.
             worker_id: the worker.
+            name: what the agent is called in the store; other agents' runs are left alone.
             is_here: whether a run is worked on here, or is being taken up at this moment.
             keep_s: how long DBOS's records of what has ended are kept, in seconds; None: for ever.
             monotonic: a clock, in seconds.
@@ -60,6 +63,7 @@ class Sweeper:
         self._system = system
         self._watch = watch
         self._worker_id = worker_id
+        self._name = name
         self._is_here = is_here
         self._keep_s = keep_s
         self._monotonic = monotonic
@@ -130,8 +134,9 @@ class Sweeper:
                 if mark in self._known or record.id in runs_pending:
                     known.add(mark)
                 elif not is_cared_for and not self._is_here(record.id):
-                    with contextlib.suppress(ConflictError, NotFoundError):
-                        await self._adopt_one(record)
+                    with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
+                        if Request.decoded(record.request).agent == self._name:
+                            await self._adopt_one(record)
                         known.add(mark)
         self._known = known
 

@@ -26,7 +26,6 @@ from headrace.errors import StateError, StoreError
 
 LOG: Final = logging.getLogger("headrace.durable")
 APPLICATION: Final = "headrace"
-QUEUE: Final = "headrace"
 WORKFLOW: Final = "headrace.leg"
 VERSION: Final = "headrace-1"
 """Of the workflow and its steps; DBOS lets a worker take up only what its own version has begun. Ours changes only with what a leg is."""
@@ -59,6 +58,7 @@ class System:
         work: Work | None,
         *,
         worker_id: str,
+        name: str = "",
         version: str = "",
         concurrency: int | None = None,
         global_concurrency: int | None = None,
@@ -70,6 +70,7 @@ class System:
             database: where DBOS keeps its records.
             work: works on a leg; None: nothing is worked on in this process.
             worker_id: the name of this process.
+            name: what the agent is called; each has a queue of its own.
             version: added to our own version of workflows.
             concurrency: how many runs a worker works on at once.
             global_concurrency: how many all workers together.
@@ -78,6 +79,7 @@ class System:
         self._database = database
         self._work = work
         self._worker_id = worker_id
+        self._queue = f"{APPLICATION}:{name}" if name else APPLICATION
         self._version = f"{VERSION}-{version}" if version else VERSION
         self._concurrency = concurrency
         self._global_concurrency = global_concurrency
@@ -126,8 +128,7 @@ class System:
         if DBOS.executor_id != self._worker_id:
             raise StateError("this process has a DBOS of its own already, and there is one in each; run headrace worker in another one")
         _HERE.append(self)
-        if self._work is None:
-            dbos.listen_queues([])
+        dbos.listen_queues([] if self._work is None else [self._queue])
         DBOS.launch()
 
     def _client(self) -> DBOSClient:
@@ -142,7 +143,7 @@ class System:
 
     async def _register(self) -> None:
         await self._dbos.register_queue_async(
-            QUEUE,
+            self._queue,
             worker_concurrency=self._concurrency,
             global_concurrency=self._global_concurrency,
             polling_interval_sec=self._poll_s,
@@ -177,17 +178,17 @@ class System:
         """Have somebody work on a leg; one that was enqueued already is not enqueued again."""
         async with _as_store_errors("cannot take a run"):
             await self._dbos.enqueue_async(
-                {"workflow_name": WORKFLOW, "queue_name": QUEUE, "workflow_id": leg.workflow_id, "app_version": self._version},
+                {"workflow_name": WORKFLOW, "queue_name": self._queue, "workflow_id": leg.workflow_id, "app_version": self._version},
                 leg.run_id,
                 leg.after,
                 leg.born,
             )
 
     async def pending(self) -> list[Workflow]:
-        """Return the workflows that somebody works on, or died on."""
+        """Return the workflows of this agent that somebody works on, or died on."""
         found: list[Workflow] = []
         async with _as_store_errors("cannot be read"):
-            while page := await self._listed(status="PENDING", name=WORKFLOW, limit=_PAGE, offset=len(found)):
+            while page := await self._listed(status="PENDING", queue_name=self._queue, limit=_PAGE, offset=len(found)):
                 found += page
                 if len(page) < _PAGE:
                     break
@@ -207,7 +208,7 @@ class System:
         """Put workflows back into the queue; who worked on them owns them no more. Nothing happens to those that are over."""
         if workflow_ids:
             async with _as_store_errors("cannot hand runs over"):
-                await self._dbos.resume_workflows_async(list(workflow_ids), queue_name=QUEUE)
+                await self._dbos.resume_workflows_async(list(workflow_ids), queue_name=self._queue)
 
     async def recorded_steps(self, workflow_id: str) -> int:
         """Return the number of the last step that was recorded, or 0."""
