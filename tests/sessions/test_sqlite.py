@@ -15,6 +15,8 @@ import pytest
 
 from headrace.errors import ConflictError, StateError, StoreError, UsageError
 from headrace.sessions.records import Batch, Entry, NewRun
+from headrace.sessions.sql import statements as sql
+from headrace.sessions.sql.operation import Statement
 from headrace.sessions.sqlite import SQLiteStore
 from store_ground import batch, entries, started
 
@@ -85,6 +87,32 @@ async def test_many_writers_share_a_commit_and_one_that_is_refused_does_not_spoi
         ]
         assert await store.entries("a") == entries(1, 2)
         assert await store.entries("b") == entries(1)
+
+
+@pytest.mark.parametrize("others", [0, 3])
+async def test_nothing_is_kept_of_one_that_had_written_before_it_refused(path, others):
+    def refuses():
+        yield Statement(sql.TAKE, {"run_id": "r", "seq": 1})
+        raise ConflictError("refused in the middle")
+
+    async with SQLiteStore(path) as store:
+        await started(store)
+        writes = [store.append(batch("r", seq)) for seq in range(1, 1 + others)]
+        refused, *written = await asyncio.gather(store._write(refuses), *writes, return_exceptions=True)
+        assert str(refused) == "refused in the middle"
+        assert written == [None] * others
+        assert await store.take("r", 1) is True
+        assert await store.entries("r") == entries(*range(1, 1 + others))
+
+
+async def test_room_that_became_free_is_given_back_to_the_disk(path):
+    async with SQLiteStore(path) as store:
+        for n in range(4):
+            await store.put_session(f"s{n}", [BIG] * 500)
+    full = path.stat().st_size
+    async with SQLiteStore(path) as store:
+        await store.delete_oldest(0)
+    assert path.stat().st_size < full / 10
 
 
 async def test_a_full_disk_is_said_and_nothing_is_lost(path):

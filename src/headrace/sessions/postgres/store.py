@@ -161,6 +161,9 @@ class PostgresStore(SqlStore):
         """Return how long one try waits until a connection is free or there again."""
         return min(patience_s + _SHORT_WAIT_S, _CONNECT_TIMEOUT_S)
 
+    async def _free_room(self) -> None:
+        """Nothing: the server's autovacuum does it."""
+
     async def _tried(
         self, attempt: Callable[[], Awaitable[T]], *, for_s: float | None = None, is_unsure: Callable[[], bool] = lambda: False
     ) -> T:

@@ -46,6 +46,10 @@ class SqlStore(ABC):
     async def _read(self, make: Make[T]) -> T:
         """Carry out an operation that only reads."""
 
+    @abstractmethod
+    async def _free_room(self) -> None:
+        """Give room that is free now back to the disk, if the database does not by itself."""
+
     # ------------------------------------------------------------------------------------------ runs
 
     async def create_run(self, run: NewRun) -> RunRecord:
@@ -209,6 +213,7 @@ class SqlStore(ABC):
         sessions = runs_ = 0
         while (step := await self._write(make)) != Removed():
             sessions, runs_ = sessions + step.sessions, runs_ + step.runs
+        await self._free_room()
         return Removed(sessions=sessions, runs=runs_)
 
     async def size(self) -> Size:

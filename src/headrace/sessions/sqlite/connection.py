@@ -14,11 +14,12 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from headrace._json import dumps_text
 from headrace.errors import UsageError
 from headrace.sessions.sql.migrations import INDEXES
-from headrace.sessions.sql.operation import TABLES, Dialect, Make, Many, Row, Statement, Step, T, Touched, Work, WorkError
+from headrace.sessions.sql.operation import TABLES, Dialect, Make, Many, Operation, Row, Statement, Step, T, Touched, Work, WorkError
 
 Synchronous: TypeAlias = Literal["full", "normal"]
 """`full`: what was confirmed outlives also a loss of power; `normal`: it outlives the process, but perhaps not the power."""
 
+_PAGES_AT_ONCE: Final = 1_000
 _PREFIX: Final = "headrace_"
 """Before every table's name, since others may keep tables in the same file."""
 DIALECT: Final = Dialect(
@@ -65,6 +66,7 @@ def connect(path: Path, *, synchronous: Synchronous, busy_timeout_s: float, is_r
         if is_reader:
             connection.execute("PRAGMA query_only = ON")
         else:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts for a file without tables alone
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous.upper()}")
             connection.execute("PRAGMA secure_delete = ON")  # what a user had deleted is not left in the file's free pages
@@ -109,6 +111,14 @@ def execute(connection: sqlite3.Connection, text: str, values: Mapping[str, Any]
     """Execute a statement and return its rows."""
     fitting = {name: dumps_text(value) if isinstance(value, list) else value for name, value in values.items()}
     return connection.execute(DIALECT.spell(text), {**fitting, "now": now_us}).fetchall()
+
+
+def free_room() -> Operation[bool]:
+    """Cut some free pages off the end of the file; returns whether there are more."""
+    before = yield Statement("PRAGMA freelist_count")
+    yield Statement(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+    after = yield Statement("PRAGMA freelist_count")
+    return bool(0 < after[0][0] < before[0][0])
 
 
 def _work(connection: sqlite3.Connection, call: Any) -> Any:

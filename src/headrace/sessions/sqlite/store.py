@@ -19,7 +19,7 @@ from headrace.sessions import refusals
 from headrace.sessions.sql.operation import Make, T
 from headrace.sessions.sql.runs import marks
 from headrace.sessions.sql.store import SqlStore
-from headrace.sessions.sqlite.connection import Synchronous, make_file
+from headrace.sessions.sqlite.connection import Synchronous, free_room, make_file
 from headrace.sessions.sqlite.failures import failure
 from headrace.sessions.sqlite.readers import Readers
 from headrace.sessions.sqlite.writer import Writer
@@ -104,6 +104,10 @@ class SQLiteStore(SqlStore):
 
     async def _read(self, make: Make[T]) -> T:
         return await self._parts[1].read(make)
+
+    async def _free_room(self) -> None:
+        while await self._write(free_room, is_alone=True):
+            pass
 
     async def changed(self, run_id: str, after: int, timeout_s: float) -> None:
         """Wait for news of a run; see `Store`."""

@@ -1,8 +1,9 @@
 """The thread that writes: it takes whatever is queued into one transaction, so that many writers share what one commit costs.
 
 The rule of this file: whoever queued an operation hears of it after the commit. An operation that is refused takes nothing of the others with
-it; if the transaction fails as a whole, each is tried once more by itself, so that one that cannot be kept does not spoil the rest. While
-somebody waits, the thread also looks whether another process has written.
+it: nearly all refuse before they write; where one has written, or the transaction fails as a whole, nothing of it is kept and each is done
+once more by itself. (A savepoint for each would do the same, and cost more than the operation.) While somebody waits, the thread also
+looks whether another process has written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, cast
 
-from headrace.errors import HeadraceError
 from headrace.sessions.sql.migrations import migrate_once
 from headrace.sessions.sql.operation import Make, T, WorkError
 from headrace.sessions.sql.rows import to_us
@@ -34,6 +34,10 @@ MOST_TOGETHER: Final = 1_000
 _TRY_AGAIN_S: Final = 0.002
 _LET_OTHERS_S: Final = 0.003
 """How long the file is left to others after a commit where they write too: longer than they wait before they try again."""
+
+
+class _SpoiltError(sqlite3.Error):
+    """A transaction holds something that must not be kept."""
 
 
 _BROKEN: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -63,14 +67,15 @@ class Job:
         """Whether anybody waits for it."""
         return not self._future.cancelled()
 
-    def tell(self) -> None:
-        """Hand the outcome over, from the writer's thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._settle)
-        except RuntimeError:  # its loop is closed: nobody asks any more
-            return
+    @staticmethod
+    def tell(jobs: Sequence[Job]) -> None:
+        """Hand the outcomes over, from the writer's thread; each event loop is woken once."""
+        for loop in {job._loop for job in jobs}:
+            with suppress(RuntimeError):  # its loop is closed: nobody asks any more
+                loop.call_soon_threadsafe(_settle_all, [job for job in jobs if job._loop is loop])
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Wake who waits for it, in its event loop."""
         if self._future.done():
             return
         if isinstance(self.outcome, StopIteration):  # which no future can hold
@@ -79,6 +84,11 @@ class Job:
             self._future.set_exception(self.outcome)
         else:
             self._future.set_result(self.outcome)
+
+
+def _settle_all(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        job.settle()
 
 
 class Writer:
@@ -164,16 +174,17 @@ class Writer:
             self._recover(error)
             for job in jobs:
                 job.outcome, job.touched = failure(self._path, error), ()
-            if len(jobs) > 1:
+            if len(jobs) > 1 or isinstance(error, _SpoiltError):
                 self._one_by_one(jobs)
-        self._waiters.wake({run_id for job in jobs for run_id in job.touched})
-        for job in jobs:
-            job.tell()
+        if touched := {run_id for job in jobs for run_id in job.touched}:
+            self._waiters.wake(touched)
+        Job.tell(jobs)
         if self._news.others_write:
             time.sleep(_LET_OTHERS_S)
 
     def _one_by_one(self, jobs: list[Job]) -> None:
         for job in jobs:
+            job.is_alone = True
             try:
                 self._together([job])
             except sqlite3.Error as error:
@@ -187,29 +198,22 @@ class Writer:
             sqlite3.Error: nothing of it was kept.
         """
         self._begin()
+        connection = self._connection
         for job in jobs:
-            self._connection.execute("SAVEPOINT one")
+            written = connection.total_changes
             try:
-                job.outcome, job.touched = carry_out(self._connection, job.make, now_us=to_us(self._now()))
-            except WorkError as error:
-                job.outcome = error.error
-            except HeadraceError as error:
-                job.outcome = error
-            except sqlite3.Error as error:
-                if len(jobs) > 1 or not self._connection.in_transaction:
-                    raise
-                job.outcome = failure(self._path, error)
-            except Exception as error:  # noqa: BLE001 - whoever queued it gets what it raised; the thread goes on
-                job.outcome = error
-            else:
-                self._connection.execute("RELEASE one")
-                continue
-            job.touched = ()
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK TO one")
-                self._connection.execute("RELEASE one")
-        if self._connection.in_transaction:
-            self._connection.execute("COMMIT")
+                job.outcome, job.touched = carry_out(connection, job.make, now_us=to_us(self._now()))
+            except sqlite3.Error:
+                raise
+            except Exception as error:  # whoever queued it gets what it raised; the thread goes on
+                job.outcome, job.touched = error.error if isinstance(error, WorkError) else error, ()
+                if job.is_alone:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                elif connection.total_changes != written:
+                    raise _SpoiltError("one that was refused had written") from error
+        if connection.in_transaction:
+            connection.execute("COMMIT")
 
     def _alone(self, make: Make[T]) -> tuple[T, list[str]]:
         self._begin()
