@@ -93,7 +93,7 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
         async with (
             _agent(target, choices) as agent,
             open_store(how.store) as store,
-            Runs(agent, store, max_running=how.max_running) as runs,
+            Runs(agent, store, name=target or "headrace serve", max_running=how.max_running) as runs,
         ):
             app = make_app(
                 runs,

@@ -22,7 +22,7 @@ from headrace.agent.events import ApprovalGiven, ErrorRaised, Event, ReminderAdd
 from headrace.agent.failure import kind_of
 from headrace.agent.run import Run
 from headrace.agent.session import Session
-from headrace.errors import FencedError, HeadraceError, StoreError
+from headrace.errors import ConflictError, FencedError, HeadraceError, StoreError
 from headrace.messages.message import Message, UserMessage
 from headrace.messages.usage import Usage
 from headrace.sessions.checkpoint import Checkpoint
@@ -249,9 +249,17 @@ class RunSession(Session):
         self._record = record
 
     async def begin(self, session_id: str, run_id: str) -> tuple[Message, ...]:
-        """Return the conversation and hold it; see `SessionStore`. One that begins here gets its title from what is asked."""
+        """Return the conversation and hold it; see `SessionStore`. One that begins here gets its title from what is asked.
+
+        Raises:
+            ConflictError: another run holds it, or it is another user's: whoever guesses an id is told nothing of what was said there.
+        """
         messages = await self._kept.begin(session_id, run_id, user=self._record.user)
-        if not messages and not (await self._kept.session(session_id)).title and (title := _title_of(self._record)):
+        kept = await self._kept.session(session_id)
+        if kept.user != self._record.user:
+            await self._kept.commit(session_id, run_id, ())
+            raise ConflictError(f"there is a session {session_id!r} already, and it is another user's; use another id")
+        if not messages and not kept.title and (title := _title_of(self._record)):
             await self._kept.set_title(session_id, title)
         return messages
 

@@ -100,7 +100,7 @@ class App:
     async def _found(self, ask: Ask, route: Route | None, allowed: tuple[str, ...]) -> Answer:
         self._door.check_names(ask.headers)
         if ask.method == "OPTIONS" and allowed and self._door.is_friend(ask.headers.get("origin")):
-            return Whole(status=204, headers=self._door.preflight(ask.headers, allowed))
+            return Whole(status=204, headers=self._door.preflight(allowed))
         if self._open > self.desk.limits.max_requests:
             raise FaultError("unavailable", "too many requests are on their way; come again soon", retry_after_s=1)
         if route is None or not route.is_public:

@@ -187,5 +187,5 @@ def segments_of(scope: Scope) -> list[str]:
     path = path.partition("?")[0]
     if root and path.startswith(root):
         path = path[len(root) :]
-    pieces = path.lstrip("/").split("/")
+    pieces = path.removeprefix("/").split("/")
     return [unquote(piece, errors="replace") for piece in pieces] if raw is not None else pieces

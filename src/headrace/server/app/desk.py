@@ -26,6 +26,7 @@ from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
 from headrace.server.app.streams import Streams
 from headrace.sessions.records import RunRecord, SessionRecord
+from headrace.sessions.request import Request
 from headrace.sessions.runs_like import RunsLike
 from headrace.sessions.store import Store
 
@@ -180,9 +181,11 @@ class Desk:
             FaultError: the key may not go on with one now, or there is no such run.
             HeadraceError: as `Runs.resume`.
         """
-        await self.run_of(ask, run_id)
+        record = await self.run_of(ask, run_id)
         if self.streams.is_leaving:
             raise FaultError("unavailable", "the server is shutting down", retry_after_s=1)
+        if Request.decoded(record.request).agent != getattr(self.runs, "name", ""):
+            raise FaultError("state", "the run is another agent's; it is answered where that one is served")
         async with self.budget.turn(ask.key):
             await self.budget.check(ask.key)
             record = await asyncio.shield(asyncio.ensure_future(self.runs.resume(run_id, replies)))

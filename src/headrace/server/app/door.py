@@ -76,10 +76,9 @@ class Door:
             ("vary", "origin"),
         )
 
-    def preflight(self, headers: Mapping[str, str], methods: Iterable[str]) -> Headers:
-        """Return the headers that answer a browser's question whether a page of another server may ask."""
+    def preflight(self, methods: Iterable[str]) -> Headers:
+        """Return the headers that, beside the shared ones, answer a browser's question whether a page of another server may ask."""
         return (
-            *self.shared(headers),
             ("access-control-allow-methods", ", ".join(methods)),
             ("access-control-allow-headers", "authorization, content-type, last-event-id, x-api-key"),
             ("access-control-max-age", "600"),
