@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.io.exchange import Outgoing
 from headrace.io.http11 import Http11Connection
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -53,19 +54,19 @@ def asked(method="POST", content=b"{}", headers=()):
     own = [(b"host", b"model.example"), *headers]
     if content:
         own.append((b"content-length", b"%d" % len(content)))
-    return httpcore2.Request(method, "http://model.example/v1", headers=own, content=content, extensions={"timeout": {"connect": 1}})
+    return Outgoing(method, httpcore2.URL("http://model.example/v1"), own, content, 1)
 
 
 async def body_of(response):
     try:
-        return b"".join([piece async for piece in response.stream])
+        return b"".join([piece async for piece in response.body])
     finally:
-        await response.aclose()
+        await response.body.aclose()
 
 
 async def test_a_request_is_written_whole_and_its_answer_read_to_the_end():
     connection = connected(stream := Scripted(CHUNKED + BODY))
-    response = await connection.handle_async_request(asked())
+    response = await connection.ask(asked())
     assert (response.status, response.headers) == (200, [(b"transfer-encoding", b"chunked")])
     assert not connection.is_idle()
     assert await body_of(response) == b"onetwo"
@@ -81,14 +82,14 @@ async def test_however_an_answer_is_cut_it_is_the_same_and_the_next_one_follows(
     pieces = [whole[at:to] for at, to in pairwise(places)]
     connection = connected(Scripted(*pieces, *pieces))
     for _ in range(2):
-        assert await body_of(await connection.handle_async_request(asked())) == b"onetwo"
+        assert await body_of(await connection.ask(asked())) == b"onetwo"
 
 
 @given(st.integers(0, len(CHUNKED + BODY) - 1))
 async def test_an_answer_that_is_cut_off_anywhere_is_an_error_and_the_end_of_the_connection(at):
     connection = connected(stream := Scripted((CHUNKED + BODY)[:at]))
     with pytest.raises(httpcore2.RemoteProtocolError):
-        await body_of(await connection.handle_async_request(asked()))
+        await body_of(await connection.ask(asked()))
     assert stream.is_closed
     assert not connection.is_idle()
 
@@ -96,7 +97,7 @@ async def test_an_answer_that_is_cut_off_anywhere_is_an_error_and_the_end_of_the
 @pytest.mark.parametrize("content", [b"", b"{}"])
 async def test_a_request_may_have_no_body(content):
     connection = connected(stream := Scripted(b"HTTP/1.1 204 No Content\r\n\r\n"))
-    response = await connection.handle_async_request(asked("GET", content))
+    response = await connection.ask(asked("GET", content))
     assert await body_of(response) == b""
     assert stream.written.endswith(b"\r\n\r\n" + content)
     assert connection.is_idle()
@@ -104,14 +105,14 @@ async def test_a_request_may_have_no_body(content):
 
 async def test_what_a_peer_says_before_its_answer_is_passed_over():
     connection = connected(Scripted(b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED, BODY))
-    response = await connection.handle_async_request(asked())
+    response = await connection.ask(asked())
     assert response.status == 200
     assert await body_of(response) == b"onetwo"
 
 
 async def test_a_peer_that_refuses_what_it_has_not_read_is_heard():
     connection = connected(stream := Scripted(b"HTTP/1.1 413 Too Large\r\nconnection: close\r\n\r\nno", fails=True))
-    response = await connection.handle_async_request(asked())
+    response = await connection.ask(asked())
     assert response.status == 413
     assert await body_of(response) == b"no"
     assert stream.is_closed
@@ -120,14 +121,14 @@ async def test_a_peer_that_refuses_what_it_has_not_read_is_heard():
 async def test_a_peer_that_changes_the_protocol_is_an_error():
     connection = connected(stream := Scripted(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n"))
     with pytest.raises(httpcore2.RemoteProtocolError, match="protocol"):
-        await connection.handle_async_request(asked(headers=[(b"upgrade", b"x"), (b"connection", b"upgrade")]))
+        await connection.ask(asked(headers=[(b"upgrade", b"x"), (b"connection", b"upgrade")]))
     assert stream.is_closed
 
 
 async def test_what_cannot_be_written_is_an_error_of_ours():
     connection = connected(stream := Scripted(CHUNKED + BODY))
     with pytest.raises(httpcore2.LocalProtocolError):
-        await connection.handle_async_request(asked(headers=[(b"bad name", b"x")]))
+        await connection.ask(asked(headers=[(b"bad name", b"x")]))
     assert stream.written == b""
     assert stream.is_closed
 
@@ -143,28 +144,28 @@ async def test_what_cannot_be_written_is_an_error_of_ours():
 )
 async def test_a_connection_that_is_of_no_more_use_is_closed(answer):
     connection = connected(stream := Scripted(answer))
-    assert await body_of(await connection.handle_async_request(asked())) == b"onetwo"
+    assert await body_of(await connection.ask(asked())) == b"onetwo"
     assert stream.is_closed
     assert not connection.is_idle()
 
 
 async def test_an_answer_that_is_left_closes_the_connection_and_only_its_own():
     connection = connected(stream := Scripted(CHUNKED + BODY, CHUNKED + b"3\r\none\r\n"))
-    first = await connection.handle_async_request(asked())
+    first = await connection.ask(asked())
     assert await body_of(first) == b"onetwo"
-    second = await connection.handle_async_request(asked())
-    await first.aclose()
+    second = await connection.ask(asked())
+    await first.body.aclose()
     assert not stream.is_closed
-    assert await anext(aiter(second.stream)) == b"one"
-    await second.aclose()
+    assert await anext(aiter(second.body)) == b"one"
+    await second.body.aclose()
     assert stream.is_closed
-    assert [piece async for piece in second.stream] == []
+    assert [piece async for piece in second.body] == []
 
 
 async def test_a_connection_expires_when_it_is_unused_for_long_or_its_peer_speaks(monkeypatch):
     connection = connected(stream := Scripted(CHUNKED + BODY), keepalive_s=5)
     assert not connection.has_expired()
-    await body_of(await connection.handle_async_request(asked()))
+    await body_of(await connection.ask(asked()))
     assert not connection.has_expired()
     stream.is_readable = True
     assert connection.has_expired()
@@ -180,7 +181,7 @@ async def test_cancellation_closes_the_connection():
             await asyncio.Event().wait()
 
     connection = connected(stream := Silent())
-    task = asyncio.ensure_future(connection.handle_async_request(asked()))
+    task = asyncio.ensure_future(connection.ask(asked()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

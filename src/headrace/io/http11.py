@@ -1,8 +1,7 @@
 """One connection that speaks HTTP/1.1: a request, its answer, and then the next request.
 
 The rule of this file: h11 says what the bytes mean, the stream below carries them, and nothing is decided here but whether the connection can be
-used again. It stands where httpcore2's own does, with the same errors, for a peer that is asked directly; one that is asked through a proxy
-has httpcore2's. That one serves several kinds of event loops and several protocols, which costs more than a request's whole way through h11.
+used again. It does what httpcore2's own does, with the same errors, for a peer that is asked directly; through a proxy httpcore2's are used. Those serve several kinds of event loops and several protocols, which costs more than a request's whole way through h11.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import ssl
 import time
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import Iterable
 from math import inf
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 import h11
 import httpcore2
 
+from headrace.io.exchange import Incoming, Outgoing
 from headrace.io.network import Backend
 
 _READ_BYTES: Final = 64 * 1024
@@ -62,7 +62,7 @@ class Http11Connection:
             self._state == "idle" and self._stream is not None and bool(self._stream.get_extra_info("is_readable"))
         )
 
-    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
+    async def ask(self, request: Outgoing) -> Incoming:
         """Send a request and return its answer, with a body that is still to be read and closed.
 
         Raises:
@@ -72,14 +72,14 @@ class Http11Connection:
         self._state, self._unused_until_s = "active", inf
         try:
             if self._stream is None:
-                self._stream = await self._connect(cast("dict[str, Any]", request.extensions)["timeout"]["connect"])
+                self._stream = await self._connect(request.connect_s)
             with contextlib.suppress(httpcore2.WriteError):  # a server may refuse what it has not read to its end, and say why
-                await self._stream.write(await self._written(request))
+                await self._stream.write(self._written(request))
             answer = await self._answer()
         except BaseException:
             await self.aclose()
             raise
-        return httpcore2.Response(answer.status_code, headers=answer.headers.raw_items(), content=_Body(self))
+        return Incoming(answer.status_code, answer.headers.raw_items(), _Body(self))
 
     async def _connect(self, limit_s: float | None) -> httpcore2.AsyncNetworkStream:
         host = self._origin.host.decode("ascii")
@@ -89,15 +89,14 @@ class Http11Connection:
         self._ssl_context.set_alpn_protocols(["http/1.1"])
         return await stream.start_tls(self._ssl_context, host, limit_s)
 
-    async def _written(self, request: httpcore2.Request) -> bytes:
+    def _written(self, request: Outgoing) -> bytes:
         send = self._h11.send
         try:
-            pieces = [send(h11.Request(method=request.method, target=request.url.target, headers=request.headers))]
-            pieces += [send(h11.Data(data=piece)) async for piece in cast("AsyncIterable[bytes]", request.stream)]
-            pieces.append(send(h11.EndOfMessage()))
+            head = send(h11.Request(method=request.method, target=request.url.target, headers=request.headers))
+            body = send(h11.Data(data=request.body))
+            return head + body + send(h11.EndOfMessage())
         except h11.LocalProtocolError as error:
             raise httpcore2.LocalProtocolError(str(error)) from error
-        return b"".join(pieces)
 
     async def _answer(self) -> h11.Response:
         while True:

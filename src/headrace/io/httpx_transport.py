@@ -15,7 +15,7 @@ import base64
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Self, cast
@@ -26,8 +26,9 @@ import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
+from headrace.io.exchange import Connection, Incoming, Outgoing
 from headrace.io.http11 import Http11Connection
-from headrace.io.pool import Connection, Pool
+from headrace.io.pool import Pool
 from headrace.io.proxies import by_proxy, proxy_of_environment
 from headrace.io.redact import cut, redact, redact_url, secrets_of
 from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
@@ -116,7 +117,7 @@ class HttpTransport:
         connection: Connection | None = None
         try:
             connection = await pool.take(timeouts.connect_s)
-            raw = await connection.handle_async_request(outgoing)
+            incoming = await connection.ask(outgoing)
         except BaseException as error:
             if connection is not None:
                 await pool.give_back(connection)
@@ -126,10 +127,10 @@ class HttpTransport:
                 raise _open_error(what, error, request, timeouts) from error
             raise
         watchdog.answered()
-        return HttpResponse(raw, watchdog, what, request, lambda: pool.give_back(connection))
+        return HttpResponse(incoming, watchdog, what, request, lambda: pool.give_back(connection))
 
-    def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> httpcore2.Request:
-        """Return the pool's form of a request; what cannot be sent is refused here."""
+    def _outgoing(self, request: HTTPRequest, timeouts: Timeouts) -> Outgoing:
+        """Return a request as a connection takes it; what cannot be sent is refused here."""
         url = _checked_url(request.url)
         key = (request.url, tuple(request.headers))
         known, headers = self._checked
@@ -138,11 +139,7 @@ class HttpTransport:
             self._checked = (key, headers)
         if request.body or request.method not in _BODILESS:
             headers = [*headers, (b"content-length", b"%d" % len(request.body))]
-        # Reading and writing have no limit of the pool's, which would be a timer for each: the watchdog has them.
-        limits = {"connect": timeouts.connect_s, "pool": timeouts.connect_s, "read": None, "write": None}
-        return httpcore2.Request(
-            request.method, _target(request.url), headers=headers, content=request.body, extensions={"timeout": limits}
-        )
+        return Outgoing(request.method, _target(request.url), headers, request.body, timeouts.connect_s)
 
     def _pool_for(self, url: httpx2.URL) -> Pool:
         proxy = (self._proxy or None) if self._proxy is not None else proxy_of_environment(url)
@@ -202,16 +199,16 @@ class HttpResponse:
     """An answer on its way over HTTP; see `Response`."""
 
     def __init__(
-        self, raw: httpcore2.Response, watchdog: Watchdog, what: str, request: HTTPRequest, give_back: Callable[[], Awaitable[None]]
+        self, incoming: Incoming, watchdog: Watchdog, what: str, request: HTTPRequest, give_back: Callable[[], Awaitable[None]]
     ) -> None:
-        """Wrap the response of a connection, to be given back; `what` names the request, whose secrets are kept out of errors."""
+        """Wrap the answer of a connection, to be given back; `what` names the request, whose secrets are kept out of errors."""
         self._give_back: Callable[[], Awaitable[None]] | None = give_back
-        self._raw = raw
+        self._incoming = incoming
         self._watchdog = watchdog
         self._what = what
         self._request = request
         self._body: AsyncGenerator[bytes] | None = None
-        headers = _headers_of(raw.headers)
+        headers = _headers_of(incoming.headers)
         # We ask for no compression; a gateway that compresses all the same is understood.
         self._is_plain = headers.get("content-encoding", "identity").strip().lower() in {"identity", ""}
         if not self._is_plain:
@@ -221,7 +218,7 @@ class HttpResponse:
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self._raw.status
+        return self._incoming.status
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -235,15 +232,14 @@ class HttpResponse:
         """The body as it comes; see `Response.chunks`."""
         if self._body is not None:
             raise StateError("the body of an answer can be read once")
-        stream = cast("AsyncIterable[bytes]", self._raw.stream)
-        self._body = cast("AsyncGenerator[bytes]", aiter(stream)) if self._is_plain else _unpacked(self._raw, stream)
+        self._body = cast("AsyncGenerator[bytes]", aiter(self._incoming.body)) if self._is_plain else _unpacked(self._incoming)
         return _Chunks(self._body, self._watchdog, self)
 
     async def aclose(self) -> None:
         """Close the answer, and unless its body was read to the end, its connection."""
         self._watchdog.stop()
         try:
-            await self._raw.aclose()
+            await self._incoming.body.aclose()
         finally:
             give_back, self._give_back = self._give_back, None
             if give_back is not None:
@@ -313,7 +309,7 @@ def _checked_url(text: str) -> httpx2.URL:
 
 @lru_cache(maxsize=256)
 def _target(text: str) -> httpcore2.URL:
-    """Return an address as the pool's."""
+    """Return an address as httpcore2's."""
     url = _checked_url(text)
     return httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
@@ -327,19 +323,19 @@ def _headers_of(raw: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-async def _unpacked(raw: httpcore2.Response, stream: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+async def _unpacked(incoming: Incoming) -> AsyncGenerator[bytes]:
     """Give the body of an answer that came compressed."""
 
     class Packed(httpx2.AsyncByteStream):
         def __aiter__(self) -> AsyncIterator[bytes]:
-            return aiter(stream)
+            return aiter(incoming.body)
 
-    async for piece in httpx2.Response(raw.status, headers=raw.headers, stream=Packed()).aiter_bytes():
+    async for piece in httpx2.Response(incoming.status, headers=incoming.headers, stream=Packed()).aiter_bytes():
         yield piece
 
 
 def _checked_headers(given: tuple[tuple[str, str], ...], url: httpx2.URL) -> list[tuple[bytes, bytes]]:
-    """Return headers as the pool's, with those that every request has; what cannot be sent is refused by name and never by value."""
+    """Return headers as they are written, with those that every request has; what cannot be sent is refused by name and never by value."""
     headers: list[tuple[str, str]] = []
     for name, value in given:
         if not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:

@@ -9,31 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 import httpcore2
 
 from headrace.errors import StateError
-
-
-class Connection(Protocol):
-    """What is kept; httpcore2's connections are such."""
-
-    def is_idle(self) -> bool:
-        """Whether it can take another request."""
-        ...
-
-    def has_expired(self) -> bool:
-        """Whether it should not, since it was unused for too long or its peer has closed it."""
-        ...
-
-    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
-        """Send a request and return its answer."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close it."""
-        ...
+from headrace.io.exchange import Connection
 
 
 class Pool:

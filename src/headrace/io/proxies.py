@@ -9,15 +9,15 @@ import importlib
 import re
 import ssl
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError
+from headrace.io.exchange import Body, Connection, Incoming, Outgoing
 from headrace.io.network import Backend
-from headrace.io.pool import Connection
 
 _LOOPBACK: Final = re.compile(r"localhost|127\.[\d.]+|::1|\[::1\]")
 
@@ -46,7 +46,25 @@ def by_proxy(
         socket_options=socket_options,
         network_backend=Backend(),
     )
-    return lambda: maker.create_connection(origin)
+    return lambda: _ByProxy(maker.create_connection(origin))
+
+
+class _ByProxy:
+    """One of httpcore2's connections; see `Connection`."""
+
+    def __init__(self, inner: httpcore2.AsyncConnectionInterface) -> None:
+        self.is_idle = inner.is_idle
+        self.has_expired = inner.has_expired
+        self.aclose = inner.aclose
+        self._inner = inner
+
+    async def ask(self, request: Outgoing) -> Incoming:
+        # Reading and writing have no limit of the connection's, which would be a timer for each.
+        limits = {"connect": request.connect_s, "read": None, "write": None}
+        response = await self._inner.handle_async_request(
+            httpcore2.Request(request.method, request.url, headers=request.headers, content=request.body, extensions={"timeout": limits})
+        )
+        return Incoming(response.status, response.headers, cast("Body", response.stream))
 
 
 def proxy_of_environment(url: httpx2.URL) -> str | None:
