@@ -231,7 +231,7 @@ class Written:
 
 async def test_a_head_leaves_with_its_body_and_alone_when_the_answer_is_asked_for():
     transport, pipe = Written(), network._Pipe()
-    stream = network._Stream(transport, pipe)
+    stream = network.Stream(transport, pipe)
     await stream.write(b"head ")
     assert transport.pieces == []
     await stream.write(b"body")

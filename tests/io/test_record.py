@@ -12,8 +12,8 @@ from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError
 from headrace.io.httpx_transport import HttpTransport
 from headrace.io.record import RecordTransport
 from headrace.io.replay import Recorded, ReplayTransport
-from headrace.io.transport import HTTPRequest, Timeouts
-from servers import Close, Hold, Reply, Stall, free_port, scripted_server
+from headrace.io.transport import HTTPRequest, Timeouts, flow
+from servers import Close, Hold, Pause, Reply, Stall, free_port, scripted_server
 
 KEY = "sk-very-secret-key-123"
 REQUEST = HTTPRequest(
@@ -221,3 +221,23 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="is a file"):
         RecordTransport(ReplayTransport(b""), tmp_path / "file")
+
+
+async def test_what_is_handed_on_by_the_event_loop_is_written_down_too(tmp_path):
+    got = []
+    async with (
+        scripted_server([[b"one", Pause(0.01), b"two"], [b"three", Close()]]) as server,
+        RecordTransport(HttpTransport(), tmp_path) as transport,
+    ):
+        request = HTTPRequest("POST", server.url)
+        async with transport.stream(request) as response:
+            pieces = response.chunks()
+            assert await flow(pieces, lambda piece: got.append(piece) or False) is True
+            assert await flow(pieces, lambda piece: got.append(piece) or True) is False
+        async with transport.stream(request) as response:
+            with pytest.raises(ConnectionLostError):
+                await flow(response.chunks(), lambda piece: got.append(piece) or True)
+    assert b"".join(got) == b"onetwothree"
+    assert [(tmp_path / f"000{n}.body").read_bytes() for n in (1, 2)] == [b"onetwo", b"three"]
+    assert [facts(tmp_path, n)["is_complete"] for n in (1, 2)] == [True, False]
+    assert facts(tmp_path, 2)["error"]["type"] == "ConnectionLostError"

@@ -5,8 +5,8 @@ The rule of this file: values, checked by whoever made them; a connection looks 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import httpcore2
 
@@ -41,6 +41,15 @@ class Body(Protocol):
 
     async def aclose(self) -> None:
         """Let go of it; may be called again."""
+        ...
+
+
+@runtime_checkable
+class PouringBody(Body, Protocol):
+    """A body that can also be handed on by the event loop itself."""
+
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """Hand on the pieces when they come; returns whether there may be more, which `take` did not want by returning False."""
         ...
 
 

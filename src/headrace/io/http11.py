@@ -1,7 +1,7 @@
 """One connection that speaks HTTP/1.1: a request, its answer, and then the next request.
 
 The rule of this file: h11 says what the bytes mean, the stream below carries them, and nothing is decided here but whether the connection can be
-used again. It does what httpcore2's own does, with the same errors, for a peer that is asked directly; through a proxy httpcore2's are used. Those serve several kinds of event loops and several protocols, which costs more than a request's whole way through h11.
+used again. A body in chunks, as streams are, goes past h11, which takes several times as long for it as all the rest of a read. It does what httpcore2's own does, with the same errors, for a peer that is asked directly; through a proxy httpcore2's are used. Those serve several kinds of event loops and several protocols, which costs more than a request's whole way through h11.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 import h11
 import httpcore2
 
-from headrace.io.exchange import Incoming, Outgoing
-from headrace.io.network import Backend
+from headrace.io.chunked import ChunkedBody
+from headrace.io.exchange import Body, Incoming, Outgoing
+from headrace.io.network import Backend, Stream
 
 _READ_BYTES: Final = 64 * 1024
 _MAX_HEAD_BYTES: Final = 100 * 1024
@@ -47,8 +48,8 @@ class Http11Connection:
         self._ssl_context = ssl_context
         self._keepalive_s = keepalive_s
         self._socket_options = socket_options
-        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
-        self._stream: httpcore2.AsyncNetworkStream | None = None
+        self._h11 = _new_h11()
+        self._stream: Stream | None = None
         self._state: _State = "new"
         self._unused_until_s = inf
 
@@ -79,9 +80,10 @@ class Http11Connection:
         except BaseException:
             await self.aclose()
             raise
-        return Incoming(answer.status_code, answer.headers.raw_items(), _Body(self))
+        body: Body = _ChunkedBody(self) if _is_chunked(request, answer) else _Body(self)
+        return Incoming(answer.status_code, answer.headers.raw_items(), body)
 
-    async def _connect(self, limit_s: float | None) -> httpcore2.AsyncNetworkStream:
+    async def _connect(self, limit_s: float | None) -> Stream:
         host = self._origin.host.decode("ascii")
         stream = await Backend().connect_tcp(host, self._origin.port, limit_s, None, self._socket_options)
         if self._ssl_context is None:
@@ -121,13 +123,30 @@ class Http11Connection:
                 raise httpcore2.RemoteProtocolError("the peer closed the connection without an answer")
             self._h11.receive_data(data)
 
+    @property
+    def begun(self) -> bytes:
+        """What came behind the head together with it."""
+        return self._h11.trailing_data[0]
+
+    async def read(self) -> bytes:
+        """Return what comes past h11, which has read the head."""
+        assert self._stream is not None
+        return await self._stream.read(_READ_BYTES)
+
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """Hand on what comes past h11; see `Stream.pour`."""
+        assert self._stream is not None
+        return await self._stream.pour(take)
+
     async def answered(self) -> None:
         """The answer is not read any further: keep the connection if it was read to its end, else close it."""
-        wire = self._h11
         # What came behind the end of the answer nobody asked for: it must not become the next one's.
-        is_whole = wire.our_state is h11.DONE and wire.their_state is h11.DONE and not wire.trailing_data[0]
-        if self._state == "active" and is_whole:
-            wire.start_next_cycle()
+        await self.ended(is_whole=self._h11.their_state is h11.DONE and not self._h11.trailing_data[0])
+
+    async def ended(self, *, is_whole: bool) -> None:
+        """Keep the connection if the answer was whole and both ends want to, else close it."""
+        if self._state == "active" and is_whole and self._h11.our_state is h11.DONE:
+            self._h11 = _new_h11()  # the old one may hold a body that was read past it
             self._state, self._unused_until_s = "idle", time.monotonic() + self._keepalive_s
         else:
             await self.aclose()
@@ -168,3 +187,61 @@ class _Body:
         if not self._is_closed:
             self._is_over = self._is_closed = True
             await self._connection.answered()
+
+
+class _ChunkedBody:
+    """The body of one answer in chunks, as it comes; see `_Body`."""
+
+    def __init__(self, connection: Http11Connection) -> None:
+        self._connection = connection
+        self._begun = connection.begun
+        self._frame = ChunkedBody()
+        self._is_closed = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._frame.is_over or self._is_closed:
+            raise StopAsyncIteration
+        try:
+            data, self._begun = self._begun or await self._connection.read(), b""
+            return self._frame.feed(data) if data else self._frame.break_off()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """See `PouringBody`."""
+        frame = self._frame
+
+        def came(data: bytes) -> bool:
+            body = frame.feed(data)
+            return (not body or take(body)) and not frame.is_over
+
+        if frame.is_over or self._is_closed:
+            return False
+        begun, self._begun = self._begun, b""
+        try:
+            if not (begun and not came(begun)) and not await self._connection.pour(came):
+                frame.break_off()
+        except BaseException:
+            await self.aclose()
+            raise
+        return not frame.is_over
+
+    async def aclose(self) -> None:
+        """Let go of the connection, once."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self._connection.ended(is_whole=self._frame.is_over and not self._frame.has_more)
+
+
+def _new_h11() -> h11.Connection:
+    return h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
+
+
+def _is_chunked(request: Outgoing, answer: h11.Response) -> bool:
+    """Whether a body comes in chunks, by RFC 9112, section 6.3; h11 has refused every other coding."""
+    is_bodiless = request.method == "HEAD" or answer.status_code in (204, 304)
+    return not is_bodiless and any(name == b"transfer-encoding" for name, _ in answer.headers)

@@ -26,12 +26,12 @@ import httpcore2
 import httpx2
 
 from headrace.errors import ConfigError, ConnectFailedError, ConnectionLostError, StateError, TransportError
-from headrace.io.exchange import Connection, Incoming, Outgoing
+from headrace.io.exchange import Connection, Incoming, Outgoing, PouringBody
 from headrace.io.http11 import Http11Connection
 from headrace.io.pool import Pool
 from headrace.io.proxies import by_proxy, proxy_of_environment
 from headrace.io.redact import cut, redact, redact_url, secrets_of
-from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts
+from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Timeouts, pulled
 from headrace.io.watchdog import Watchdog, timeout_error
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
@@ -47,6 +47,7 @@ _FAILURES = (
     httpcore2.UnsupportedProtocol,
 )
 """What the pool raises; its errors have no common base."""
+_BROKEN = (*_FAILURES, httpx2.DecodingError, OSError)
 
 # A model may think for minutes while nothing flows; NATs forget such connections unless the kernel says now and then that we are here.
 _KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -260,6 +261,7 @@ class _Chunks:
     """The reads of one body. No generator: nothing is left to clean up when a reader stops early."""
 
     def __init__(self, body: AsyncIterator[bytes], watchdog: Watchdog, response: HttpResponse) -> None:
+        self._body = body
         self._next = body.__anext__
         self._watchdog = watchdog
         self._response = response
@@ -273,20 +275,40 @@ class _Chunks:
             watchdog.begin()
             try:
                 chunk = await self._next()
-            except StopAsyncIteration:
-                watchdog.is_waiting = False
-                watchdog.stop()
-                raise
-            except asyncio.CancelledError as error:
-                if (late := watchdog.ended_by(error)) is None:
+            except BaseException as error:
+                if (failure := self._failure_of(error)) is None:
                     raise
-                raise late from error
-            except (*_FAILURES, httpx2.DecodingError, OSError) as error:
-                watchdog.ended_by(error)
-                raise self._response.lost(error) from error
+                raise failure from error
             watchdog.got_chunk()
             if chunk:
                 return chunk
+
+    async def flow(self, take: Callable[[bytes], bool]) -> bool:
+        """Hand on the pieces; see `headrace.io.transport.flow`."""
+        if not isinstance(self._body, PouringBody):
+            return await pulled(self, take)
+        watchdog = self._watchdog
+
+        def came(chunk: bytes) -> bool:
+            watchdog.got_more()
+            return take(chunk)
+
+        watchdog.begin()
+        try:
+            may_go_on = await self._body.pour(came)
+        except BaseException as error:
+            if (failure := self._failure_of(error)) is None:
+                raise
+            raise failure from error
+        watchdog.is_waiting = False
+        return may_go_on
+
+    def _failure_of(self, error: BaseException) -> TransportError | None:
+        """The wait ended by an exception: the error to raise in its place, or None."""
+        late = self._watchdog.ended_by(error)
+        if isinstance(error, StopAsyncIteration):
+            self._watchdog.stop()
+        return self._response.lost(error) if isinstance(error, _BROKEN) else late
 
 
 @lru_cache(maxsize=256)

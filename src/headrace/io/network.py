@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -20,6 +20,7 @@ _HIGH_BYTES: Final = 256 * 1024
 _HELD_BYTES: Final = 16 * 1024
 """What is shorter waits for what follows it: more to write, or a read."""
 _ADDRESS_DELAY_S: Final = 0.25  # RFC 8305, section 5
+_READ_BYTES: Final = 64 * 1024
 
 
 class Backend(httpcore2.AsyncNetworkBackend):
@@ -32,11 +33,11 @@ class Backend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109 - the pool's interface
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
+    ) -> Stream:
         """Open a connection; of several addresses the first that answers."""
         async with _within(timeout, httpcore2.ConnectTimeout, httpcore2.ConnectError):
             transport, pipe = await _connect(host, port, None if local_address is None else (local_address, 0))
-        stream = _Stream(transport, pipe)
+        stream = Stream(transport, pipe)
         sock = transport.get_extra_info("socket")
         for option in socket_options or ():
             sock.setsockopt(*option)
@@ -91,15 +92,17 @@ def _in_turn(addresses: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return [*pairs, *first[len(others) :], *others[len(first) :]]
 
 
-class _Stream(httpcore2.AsyncNetworkStream):
-    """One connection."""
+class Stream(httpcore2.AsyncNetworkStream):
+    """One connection; see `httpcore2.AsyncNetworkStream`."""
 
     def __init__(self, transport: asyncio.Transport, pipe: _Pipe) -> None:
+        """Take a connection over."""
         self._transport = transport
         self._pipe = pipe
         self._held = b""  # the head of a request waits for its body: together they are one call of the system, and one packet
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        """Return what came, as soon as something did."""
         pipe = self._pipe
         if self._held:
             self._transport.write(self._held)
@@ -112,7 +115,22 @@ class _Stream(httpcore2.AsyncNetworkStream):
                     await pipe.wait()
         return pipe.take(max_bytes)
 
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """Hand on what comes, when it comes: `take` is called by the event loop itself, and no task wakes for it.
+
+        Args:
+            take: returns whether it goes on; it must not wait. What it raises is raised here.
+
+        Returns:
+            False at the end of the connection, True if `take` wanted no more.
+
+        Raises:
+            ReadError: the connection broke.
+        """
+        return await self._pipe.pour(take)
+
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Send bytes; few of them may wait for those that follow."""
         if not buffer:
             return
         pipe = self._pipe
@@ -128,6 +146,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
                 await pipe.wait_for_room()
 
     async def aclose(self) -> None:
+        """Close the connection."""
         self._transport.close()
         await asyncio.sleep(0)
         self._transport.abort()  # what a peer does not take, or a goodbye that it does not answer, is not waited for
@@ -137,7 +156,8 @@ class _Stream(httpcore2.AsyncNetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
-    ) -> httpcore2.AsyncNetworkStream:
+    ) -> Stream:
+        """Speak TLS from here on."""
         loop = asyncio.get_running_loop()
         try:
             async with _within(timeout, httpcore2.ConnectTimeout, httpcore2.ConnectError):
@@ -148,9 +168,10 @@ class _Stream(httpcore2.AsyncNetworkStream):
         if transport is None:
             raise httpcore2.ConnectError("the connection closed during the TLS handshake")
         self._pipe.connection_made(transport)
-        return _Stream(transport, self._pipe)
+        return Stream(transport, self._pipe)
 
     def get_extra_info(self, info: str) -> Any:
+        """Return a fact of the connection."""
         match info:
             case "client_addr":
                 return self._transport.get_extra_info("sockname")
@@ -183,6 +204,7 @@ class _Pipe(asyncio.Protocol):
         self._is_ended = False
         self._is_paused = False
         self._reader: asyncio.Future[None] | None = None
+        self._pours_into: Callable[[bytes], bool] | None = None
         self._writer: asyncio.Future[None] | None = None
 
     # ------------------------------------------------------------------------------------------ what the loop says
@@ -191,6 +213,9 @@ class _Pipe(asyncio.Protocol):
         self._transport = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
+        if self._pours_into is not None:
+            self._pour(self._pours_into, data)
+            return
         self._pieces.append(data)
         self._size += len(data)
         if self._size > _HIGH_BYTES and not self._is_paused and self._transport is not None:
@@ -219,6 +244,9 @@ class _Pipe(asyncio.Protocol):
 
     def _wake(self) -> None:
         self.is_empty = False
+        self._end_wait()
+
+    def _end_wait(self) -> None:
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
@@ -231,6 +259,32 @@ class _Pipe(asyncio.Protocol):
             await self._reader
         finally:
             self._reader = None
+
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """See `Stream.pour`."""
+        while True:
+            while self._pieces:
+                if not take(self.take(_READ_BYTES)):
+                    return True
+            if self._is_ended:
+                return bool(self.take(_READ_BYTES))  # raises, if it broke
+            self._pours_into = take
+            try:
+                await self.wait()
+                if self._pours_into is None:
+                    return True
+            finally:
+                self._pours_into = None
+
+    def _pour(self, take: Callable[[bytes], bool], data: bytes) -> None:
+        try:
+            if take(data):
+                return
+        except Exception as error:  # noqa: BLE001 - it is raised where the pouring is awaited
+            if self._reader is not None and not self._reader.done():
+                self._reader.set_exception(error)
+        self._pours_into = None
+        self._end_wait()
 
     async def wait_for_room(self) -> None:
         """Wait until what was written has left."""

@@ -20,7 +20,7 @@ import msgspec
 
 from headrace.errors import ConfigError, StreamTimeoutError, TimeoutStage, TransportError
 from headrace.io.redact import longest_secret, redact, redact_bytes, redact_headers, redact_json, redact_url, secrets_of
-from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts, Transport
+from headrace.io.transport import DEFAULT_TIMEOUTS, HTTPRequest, Response, Timeouts, Transport, flow
 
 FORMAT_VERSION = 1
 
@@ -157,6 +157,19 @@ class _RecordingChunks:
             raise
         self._recording.add(chunk)
         return chunk
+
+    async def flow(self, take: Callable[[bytes], bool]) -> bool:
+        def came(chunk: bytes) -> bool:
+            self._recording.add(chunk)
+            return take(chunk)
+
+        try:
+            may_go_on = await flow(self._inner, came)
+        except TransportError as error:
+            self._recording.failed(error)
+            raise
+        self._recording.is_complete = not may_go_on
+        return may_go_on
 
 
 class _Recording:

@@ -6,9 +6,9 @@ leaves an answer early closes its connection, so that the provider stops working
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 
@@ -90,6 +90,41 @@ class Response(Protocol):
     async def aclose(self) -> None:
         """Close the answer; unless its body was read to the end, its connection too. May be called again."""
         ...
+
+
+class Flowing(Protocol):
+    """The pieces of a body that can also be handed on by the event loop itself."""
+
+    async def flow(self, take: Callable[[bytes], bool]) -> bool:
+        """See `headrace.io.transport.flow`."""
+        ...
+
+
+async def flow(pieces: AsyncIterator[bytes], take: Callable[[bytes], bool]) -> bool:
+    """Hand on what `Response.chunks` gives, each piece when it comes.
+
+    Where the pieces can, the event loop itself does that, so that no task wakes for a piece. May be called again, and reading may go on in between.
+
+    Args:
+        pieces: what is left of the body.
+        take: is given each piece, and returns whether it goes on; it must not wait. What it raises is raised here.
+
+    Returns:
+        False at the end of the body, True if `take` wanted no more.
+
+    Raises:
+        StreamTimeoutError, ConnectionLostError: as reading does.
+    """
+    own = getattr(pieces, "flow", None)
+    return await (pulled(pieces, take) if own is None else cast("Flowing", pieces).flow(take))
+
+
+async def pulled(pieces: AsyncIterator[bytes], take: Callable[[bytes], bool]) -> bool:
+    """Do the same by reading."""
+    async for piece in pieces:
+        if not take(piece):
+            return True
+    return False
 
 
 class Transport(Protocol):

@@ -87,6 +87,15 @@ class Watchdog:
             self._allowed_s = self._idle_s
             self.stop()
 
+    def got_more(self) -> None:
+        """Bytes came, and the wait for more of them goes on."""
+        self._began = self._loop.time()
+        self.chunks += 1
+        if self.chunks == 1:
+            self._allowed_s = self._idle_s
+            self.stop()
+            self._arm()
+
     def ended_by(self, error: BaseException) -> StreamTimeoutError | None:
         """The wait ended by an exception: the error to raise in its place if it was a limit that ended it, else None."""
         self.is_waiting = False

@@ -7,7 +7,7 @@ ways to leave. An answer is opened by `async with`, read once, and closed when i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, Self, TypeAlias, cast
 
@@ -16,7 +16,7 @@ import msgspec
 from headrace._json import check_text
 from headrace.errors import StateError, UsageError
 from headrace.io.redact import redact_headers
-from headrace.messages.chunk import MessageChunk
+from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
 from headrace.messages.copying import changed
 from headrace.messages.fields import utc
 from headrace.messages.message import AssistantMessage, Message, Timing, UserMessage
@@ -140,6 +140,10 @@ class ModelLike(Protocol):
         ...
 
 
+Take: TypeAlias = Callable[[list[AssistantMessageChunk]], bool]
+"""Is given the chunks that came together; returns whether it wants more of them in this way. It must not wait."""
+
+
 class AnswerStream(ABC):
     """One answer on its way; the base of the streams of every model.
 
@@ -152,6 +156,7 @@ class AnswerStream(ABC):
         """Start nothing."""
         self._items: AsyncGenerator[StreamItem] | None = None
         self._is_closed = False
+        self._poured_into: Take | None = None
 
     async def __aenter__(self) -> Self:
         if self._items is not None or self._is_closed:
@@ -172,6 +177,15 @@ class AnswerStream(ABC):
         if self._items is None or self._is_closed:
             raise StateError("read an answer inside its block: async with model.stream(…) as stream: async for item in stream")
         return self._items
+
+    def pour_into(self, take: Take) -> None:
+        """Give chunks to a function when they come, for readers to whom a task that wakes for each of them is too dear.
+
+        The items are to be read all the same: whatever does not come in this way is among them, before and behind what does. Where `take` says
+        that it wants no more, an empty chunk is the next item, and after it chunks are given to `take` again. Nobody promises that any
+        chunk comes in this way. What `take` raises is raised where the items are read.
+        """
+        self._poured_into = take
 
     async def drain(self) -> AssistantMessage:
         """Read what is left and return the message."""

@@ -124,6 +124,8 @@ class FallbackStream(AnswerStream):
                         for chunk in held:
                             yield chunk
                         held = []
+                if self._chunks and self._poured_into is not None:  # from here on it is this model's answer
+                    stream.pour_into(self._poured_into)
         except HeadraceError as error:
             # Where the failure is the caller's to see, so is all that came.
             if held and not self._may_go_on(error):

@@ -1,8 +1,8 @@
 """The shell that streams: one call of a provider from its request to its message, with the attempts that it took.
 
 The rule of this file: a read of the network is one await, and the chunks of that read are handed on in a plain loop: no task,
-timer or generator for a chunk. It decides nothing: the decoder says what came, `failures` what a refusal means, `io.retry`
-whether to try again. Before the first chunk that says something an attempt may be repeated unseen; after it only if the caller asked
+timer or generator for a chunk; where the reader takes chunks when they come (`pour_into`), not even an await for a read. It decides
+nothing: the decoder says what came, `failures` what a refusal means, `io.retry` whether to try again. Before the first chunk that says something an attempt may be repeated unseen; after it only if the caller asked
 for that, and then it is said (`AttemptDiscarded`).
 """
 
@@ -20,7 +20,7 @@ from headrace.decoding import StreamDecoder
 from headrace.errors import APIError, HeadraceError, TransportError
 from headrace.io.redact import redact_json
 from headrace.io.retry import RetryPolicy
-from headrace.io.transport import HTTPRequest, Response, Timeouts, Transport, read_bounded
+from headrace.io.transport import HTTPRequest, Response, Timeouts, Transport, flow, read_bounded
 from headrace.messages.accumulator import NewId
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.messages.deltas import MessageStart, MetadataDelta, StreamError, UsageDelta, WarningDelta
@@ -88,16 +88,18 @@ class _Attempt:
         self.made_id: str | None = None
         self.held: list[AssistantMessageChunk] = []
 
-    def held_and(self, chunks: list[AssistantMessageChunk], clock: Clock) -> list[AssistantMessageChunk]:
-        """Return all chunks so far as soon as one of them says something; until then hold them, and nothing.
+    def due(self, chunks: list[AssistantMessageChunk], clock: Clock) -> list[AssistantMessageChunk]:
+        """Return what is to be given out of chunks that came: all so far as soon as one of them says something, and nothing until then.
 
         Many servers say who answers and only then that they cannot. What was held is forgotten in a retry that nobody notices.
         """
-        self.held += chunks
-        if all(type(delta) in SILENT for chunk in chunks for delta in chunk.deltas):
-            return []
-        self.first_chunk_s = clock.elapsed_s() - self.began_s
-        chunks, self.held = self.held, []
+        if not self.chunks:
+            self.held += chunks
+            if all(type(delta) in SILENT for chunk in chunks for delta in chunk.deltas):
+                return []
+            self.first_chunk_s = clock.elapsed_s() - self.began_s
+            chunks, self.held = self.held, []
+        self.chunks += len(chunks)
         return chunks
 
     def close(self, *, complete: bool) -> list[AssistantMessageChunk]:
@@ -162,11 +164,10 @@ class ModelStream(AnswerStream):
                         reads = response.chunks()
                         async for data in reads:
                             if chunks := decoder.feed(data):
-                                if not attempt.chunks:
-                                    chunks = attempt.held_and(chunks, call.clock)
-                                attempt.chunks += len(chunks)
-                                for chunk in chunks:
+                                for chunk in attempt.due(chunks, call.clock):
                                     yield chunk
+                            while await self._flows(reads, decoder):
+                                yield AssistantMessageChunk()
                             if decoder.is_over:
                                 await _let_end(reads, decoder)
                                 break
@@ -187,6 +188,21 @@ class ModelStream(AnswerStream):
             if attempt.chunks:
                 yield AttemptDiscarded(len(self._failed), str(failure))
             await call.clock.sleep(delay_s)
+
+    async def _flows(self, reads: AsyncIterator[bytes], decoder: StreamDecoder) -> bool:
+        """Hand on what comes to whoever takes it when it comes; returns whether more can follow, which was not wanted yet."""
+        if self._poured_into is None or not self._attempt.chunks or decoder.is_over:
+            return False
+        return await flow(reads, self._pour) and not decoder.is_over
+
+    def _pour(self, data: bytes) -> bool:
+        """Hand on the chunks of a read when it comes; returns whether the next one is wanted in this way too."""
+        attempt, take = self._attempt, self._poured_into
+        assert attempt.decoder is not None
+        assert take is not None
+        chunks = attempt.decoder.feed(data)
+        attempt.chunks += len(chunks)
+        return (not chunks or take(chunks)) and not attempt.decoder.is_over
 
     async def _answered(self, response: Response) -> StreamDecoder:
         """Take down the status; make the decoder, or raise the refusal."""

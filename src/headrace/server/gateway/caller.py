@@ -7,9 +7,9 @@ A client that leaves, or takes nothing for too long, cancels the task that answe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from headrace.server.asgi import ClientLeftError, Headers, Receive, Send, send_start, send_whole
 from headrace.server.gateway.eager import Resumed
@@ -53,6 +53,7 @@ class Caller:
         self._has_left = False
         self._is_sending = False
         self._beat_over: asyncio.Event | None = None
+        self._unfinished: tuple[Generator[Any, Any, None], Any] | None = None
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.current_task()
@@ -60,6 +61,8 @@ class Caller:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._unfinished is not None:
+            self._unfinished[0].close()
         try:
             await self._stop_watching()
         except asyncio.CancelledError as late:
@@ -81,14 +84,45 @@ class Caller:
         """Say what kind of stream this becomes, so that a sign of life may begin it."""
         self._media_type = media_type
 
-    async def write(self, data: bytes) -> None:
-        """Send a piece of the stream, the status before the first one.
+    @property
+    def is_free(self) -> bool:
+        """Whether `pour` may be called: the answer has begun, and nothing is being sent."""
+        return self.is_started and not self._is_sending and self._beat_over is None
+
+    def pour(self, data: bytes) -> bool:
+        """Send a piece of the stream at once; returns whether the client took it, else `settle` has to be awaited."""
+        self.sent_bytes += len(data)
+        self._last_s = self._clock()
+        step = self._send({"type": "http.response.body", "body": data, "more_body": True}).__await__()
+        try:
+            waiting = next(step)
+        except StopIteration:
+            return True
+        self._unfinished, self._is_sending = (step, waiting), True
+        return False
+
+    async def settle(self) -> None:
+        """Wait until nothing is being sent.
 
         Raises:
             ClientLeftError: the client took nothing for too long.
         """
         while self._beat_over is not None:
             await self._beat_over.wait()
+        if self._unfinished is not None:
+            (step, waiting), self._unfinished = self._unfinished, None
+            try:
+                await self._slowly(step, waiting)
+            finally:
+                self._is_sending = False
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece of the stream, the status before the first one.
+
+        Raises:
+            ClientLeftError: the client took nothing for too long.
+        """
+        await self.settle()
         self._is_sending = True
         try:
             if not self.is_started:
@@ -99,8 +133,7 @@ class Caller:
 
     async def end(self, data: bytes) -> None:
         """Send the last piece of the stream."""
-        while self._beat_over is not None:
-            await self._beat_over.wait()
+        await self.settle()
         self._is_sending = True
         if not self.is_started:
             await self._start()
@@ -126,7 +159,10 @@ class Caller:
             waiting = next(step)
         except StopIteration:
             return
-        # The client is slow: what was sent before has not left yet. A timer only now, not for each piece.
+        await self._slowly(step, waiting)
+
+    async def _slowly(self, step: Generator[Any, Any, None], waiting: Any) -> None:
+        """The client is slow: what was sent before has not left yet. A timer only now, not for each piece."""
         try:
             async with asyncio.timeout(self._stall_s):
                 await Resumed(step, waiting)

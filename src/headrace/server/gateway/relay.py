@@ -13,21 +13,18 @@ from typing import Final, cast
 import msgspec
 
 from headrace.errors import HeadraceError
-from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
-from headrace.messages.deltas import Ended, MessageStart, StreamError
-from headrace.messages.warning import Warning  # noqa: A004 - the field's word
+from headrace.messages.deltas import StreamError
 from headrace.models.answer import AnswerStream, AttemptDiscarded, StreamItem
-from headrace.models.stream import SILENT
 from headrace.server.gateway.caller import COMMENTED, Caller
 from headrace.server.gateway.eager import Resumed
 from headrace.server.gateway.exchange import Exchange
+from headrace.server.gateway.passing import Passing, Pile
 from headrace.server.gateway.refusals import Refusal, body_of, refusal_of, stream_error_of, strict_error
 from headrace.server.gateway.repairs import comment_of, counts_of, first_repair, words_of
 from headrace.server.gateway.upstreams import Ask
 from headrace.wire.protocols import Wire
 from headrace.wire.server_side import Head, Incoming, StreamOut, fault_of
 
-_SAYS_NOTHING: Final = SILENT | {Ended}
 _MAX_PIECE_BYTES: Final = 64 * 1024
 _ENCODING: Final = "dropped_for_provider"
 
@@ -64,7 +61,6 @@ class Relay:
         self._clock = clock
         self._head = Head(id=exchange.id, model=incoming.request.model, created_s=created_s)
         self._strict = strict
-        self._has_said = False
 
     async def run(self, stream: AnswerStream, asked: list[Ask]) -> None:
         """Carry the answer to its end.
@@ -90,23 +86,26 @@ class Relay:
     async def _stream(self, stream: AnswerStream, asked: list[Ask]) -> None:
         out = self._wire.new_stream_out()(self._head, self._incoming.options)
         self._caller.will_stream(out.media_type)
-        pile = _Pile()
+        passing = Passing(out, self._caller, self._exchange, model=self._head.model, strict=self._strict, began=lambda: self._began(asked))
+        pile = passing.pile
         failure: HeadraceError | None = None
-        error: StreamError | None = None
+        stream.pour_into(passing.take)
         try:
             async with stream as answer:
-                error = await self._carry(cast("AsyncGenerator[StreamItem]", aiter(answer)), out, pile, asked)
+                await self._carry(cast("AsyncGenerator[StreamItem]", aiter(answer)), passing)
         except HeadraceError as raised:
             failure = raised
             self._exchange.fail(raised)
         upstream = self._who(asked)
-        if failure is None and error is None and self._strict:
-            error = self._refused((*stream.warnings, *out.repairs), upstream)
+        code = passing.refused
+        if failure is None and code is None and not passing.is_over and self._strict:
+            code = first_repair((*stream.warnings, *out.repairs))
+        error = None if code is None else self._refused(code, upstream)
         if error is not None and not self._caller.is_started:
             await self.refuse(Refusal(status=502, kind="server", message=error.message))
             return
         if failure is not None:
-            if not self._has_said and not self._caller.is_started:
+            if not passing.has_said and not self._caller.is_started:
                 await self.refuse(refusal_of(failure, upstream))
                 return
             error = stream_error_of(failure, upstream)
@@ -119,64 +118,45 @@ class Relay:
         self._exchange.status = 200
         await self._caller.end(pile.take())
 
-    async def _carry(self, items: AsyncGenerator[StreamItem], out: StreamOut, pile: _Pile, asked: list[Ask]) -> StreamError | None:
-        """Pass chunks on until they end; returns why a strict gateway ended them.
+    async def _carry(self, items: AsyncGenerator[StreamItem], passing: Passing) -> None:
+        """Pass chunks on until they end, or no more of them can be passed on.
 
         What is left on the pile has not been sent.
         """
-        exchange, adapted = self._exchange, self._adapted
-        while True:
+        caller, pile = self._caller, passing.pile
+        while not passing.is_over:
             step = items.__anext__().__await__()
             try:
                 waiting = next(step)
             except StopIteration as got:
                 item: StreamItem = got.value
             except StopAsyncIteration:
-                return None
+                return
             else:
-                raised = await self._send(pile) if pile.size and self._has_said else None
+                raised = await self._send(pile) if pile.size and passing.has_said else None
                 try:
                     item = await Resumed(step, waiting, raised)
                 except StopAsyncIteration:
-                    return None
+                    return
             if isinstance(item, AttemptDiscarded):
                 raise HeadraceError("an answer began anew after a part of it was passed on")
-            exchange.chunks += 1
-            pile.add(out.feed(adapted(item, asked)))
-            if out.is_over:  # by an error of its own: what comes now has no place any more
-                exchange.failure = "unsendable"
-                return None
-            if self._strict and (refused := self._refused(out.repairs, exchange.upstream)) is not None:
-                return refused
-            if pile.size > _MAX_PIECE_BYTES and self._has_said:
-                await self._caller.write(pile.take())
+            if not item.deltas:  # the stream poured until the client was slow, or the pouring came to an end
+                await caller.settle()
+            elif passing.add(item) and pile.size > _MAX_PIECE_BYTES and passing.has_said:
+                await caller.write(pile.take())
 
-    async def _send(self, pile: _Pile) -> BaseException | None:
+    def _began(self, asked: list[Ask]) -> None:
+        """The answer said its first word."""
+        self._who(asked)
+        self._exchange.first_chunk_s = self._clock() - self._exchange.began_s
+
+    async def _send(self, pile: Pile) -> BaseException | None:
         """Send what is on the pile; returns what happened instead, which the upstream's side has to end by too."""
         try:
             await self._caller.write(pile.take())
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is read
             return error
         return None
-
-    def _adapted(self, chunk: MessageChunk, asked: list[Ask]) -> MessageChunk:
-        """Return a chunk as the client may see it: the model by the client's own name, and no upstream's error, which is told in our words."""
-        deltas = chunk.deltas
-        if not self._has_said and any(type(delta) not in _SAYS_NOTHING for delta in deltas):
-            self._has_said = True
-            self._who(asked)
-            self._exchange.first_chunk_s = self._clock() - self._exchange.began_s
-        if not deltas:
-            return chunk
-        first, last = deltas[0], deltas[-1]
-        is_start = type(first) is MessageStart and bool(first.model)
-        is_error = type(last) is Ended and last.error is not None
-        if not (is_start or is_error):
-            return chunk
-        if is_start:
-            renamed = msgspec.structs.replace(cast("MessageStart", first), model=self._head.model)
-            deltas = (renamed, *deltas[1:])
-        return AssistantMessageChunk.from_deltas(deltas[:-1] if is_error else deltas, is_from_wire=chunk.is_from_wire)
 
     # ------------------------------------------------------------------------------------------ a whole answer
 
@@ -195,7 +175,8 @@ class Relay:
         warnings = tuple(warning for one in choices for warning in one.warnings)
         out = self._wire.new_stream_out()(self._head, self._incoming.options)
         fault = next((found for one in choices if (found := fault_of(one)) is not None), None)
-        error = (self._refused(warnings, upstream) if self._strict else None) or fault
+        code = first_repair(warnings) if self._strict else None
+        error = fault if code is None else self._refused(code, upstream)
         body = out.whole(*choices) if error is None else b""
         self._exchange.counts = counts_of((*asked[-1].dropped, *warnings, *out.repairs))
         if error is not None:
@@ -214,10 +195,7 @@ class Relay:
         self._exchange.status = status
         await self._caller.whole(status, body, headers=refusal.headers)
 
-    def _refused(self, warnings: tuple[Warning, ...], upstream: str) -> StreamError | None:
-        code = first_repair(warnings)
-        if code is None:
-            return None
+    def _refused(self, code: str, upstream: str) -> StreamError:
         self._exchange.refused = code
         return strict_error(code, upstream)
 
@@ -225,29 +203,3 @@ class Relay:
         of_request = [warning for warning in stream.warnings if warning.code == _ENCODING]
         dropped = asked[-1].dropped if asked else ()
         self._exchange.counts = counts_of((*dropped, *of_request, *out.repairs))
-
-
-class _Pile:
-    """Bytes that leave together.
-
-    Attributes:
-        size: how many there are.
-    """
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.size = 0
-        self._pieces: list[bytes] = []
-
-    def add(self, data: bytes) -> None:
-        """Put more on it."""
-        if data:
-            self._pieces.append(data)
-            self.size += len(data)
-
-    def take(self) -> bytes:
-        """Take all of it away."""
-        data = b"".join(self._pieces)
-        self._pieces.clear()
-        self.size = 0
-        return data
