@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.agent.failure import is_retryable, kind_of
+from headrace.agent.failure import error_of, is_retryable, kind_of
 from headrace.errors import (
     APIError,
+    AuthError,
     ConnectionLostError,
+    HeadraceError,
     InvalidEventError,
     RateLimitError,
     StreamTimeoutError,
     StreamTruncatedError,
+    TransportError,
     UsageError,
 )
 
@@ -32,3 +35,15 @@ from headrace.errors import (
 )
 def test_an_error_has_a_kind_and_says_whether_trying_again_may_help(error, kind, can_retry):
     assert (kind_of(error), is_retryable(error)) == (kind, can_retry)
+
+
+@pytest.mark.parametrize("error", [AuthError("no key"), ConnectionLostError("gone"), UsageError("wrong"), HeadraceError("odd")])
+def test_an_error_is_known_again_by_what_its_event_says(error):
+    again = error_of(kind_of(error), str(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+
+
+def test_one_whose_facts_are_not_told_is_of_the_nearest_class():
+    error = StreamTimeoutError("too slow", stage="idle", timeout_s=1)
+    assert type(error_of(kind_of(error), str(error))) is TransportError
+    assert type(error_of("nobody_knows", "what")) is HeadraceError

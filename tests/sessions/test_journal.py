@@ -154,3 +154,18 @@ async def test_one_that_was_let_go_of_writes_nothing_more():
     await journal.aclose()
     record = await store.run("r")
     assert (record.last_seq, record.status) == (2, "running")
+
+
+async def test_words_that_come_before_a_run_goes_on_wait_for_its_beginning():
+    store = MemoryStore()
+    journal = StoreJournal(store, await claimed(store), coalesce_s=0)
+    async with Agent(ScriptedModel("done")).stream("go", journal=journal) as run:
+        run.steer("and quickly")
+        journal.change()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert journal.lost is None
+        async for _ in run:
+            pass
+    await journal.aclose()
+    assert [message.text for message in fold(await log(store))] == ["go", "and quickly", "done"]

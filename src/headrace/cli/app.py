@@ -31,6 +31,7 @@ from headrace.cli.serve_options import serve
 from headrace.cli.sessions import Database, sessions_app
 from headrace.cli.setup import Choices
 from headrace.cli.version import version
+from headrace.cli.worker import worker
 from headrace.errors import UsageError
 from headrace.inspect.doctor.endpoint import Bounds
 from headrace.io.replay_server import Manner
@@ -45,6 +46,7 @@ app.add_typer(local_app, name="local")
 app.add_typer(gateway_app, name="gateway")
 app.add_typer(keys_app, name="keys")
 app.command(name="serve")(serve)
+app.command(name="worker")(worker)
 app.add_typer(sessions_app, name="sessions")
 
 _Port = Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
 from headrace.agent.permission.judging import Mode
-from headrace.agent.session import Session
 from headrace.cli.compacting import shortened_by
 from headrace.cli.conversation import Conversation
 from headrace.cli.segments import Segment
@@ -118,11 +117,10 @@ async def _usage(conversation: Conversation, _argument: str) -> Said:
 
 
 async def _compact(conversation: Conversation, _argument: str) -> Said:
-    session = conversation.session
-    short = await shortened_by(conversation.model, session.messages)
+    short = await shortened_by(conversation.model, await conversation.messages())
     if short is None:
         return _note("there is nothing to sum up yet")
-    conversation.session = Session(session.id, messages=short.messages)
+    await conversation.go_on_with(short.messages)
     answer, done = short.answer, short.compacted
     conversation.spend(Spent(1, answer.usage or Usage(), cost_of((answer,), price_for(conversation.model.id))))
     return [
@@ -135,13 +133,13 @@ async def _compact(conversation: Conversation, _argument: str) -> Said:
 
 
 async def _clear(conversation: Conversation, _argument: str) -> Said:
-    conversation.clear()
+    await conversation.clear()
     return _note("a new conversation")
 
 
 async def _save(conversation: Conversation, argument: str) -> Said:
     path = _path(argument, "/save")
-    messages = conversation.session.messages
+    messages = await conversation.messages()
     data = encode_document(messages)
     try:
         # What was said is nobody else's business, so a new file is the user's alone; one that is there keeps its rights.
@@ -158,7 +156,7 @@ async def _load(conversation: Conversation, argument: str) -> Said:
         messages = decode_document(path.read_bytes()).messages
     except OSError as error:
         raise UsageError(f"/load {path}: {error.strerror or error}", argument="/load") from error
-    conversation.session = Session(messages=messages)
+    await conversation.go_on_with(messages)
     return _note(f"{len(messages)} messages loaded from {path}")
 
 

@@ -5,23 +5,43 @@ The rule of this file: a change that does not do changes nothing; what was said 
 
 from __future__ import annotations
 
+import contextlib
+import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from headrace.agent.agent import Agent
+from headrace.agent.approval import Answer, Reply
 from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import Session
+from headrace.cli.kept import Keeping, Watchable
 from headrace.cli.setup import Choices, make_agent, make_model, make_permissions, make_sources, model_id, tools_of
 from headrace.cli.spending import NOTHING, Spent, price_for, spent_of
 from headrace.cli.tools import load_tools
-from headrace.errors import UsageError
+from headrace.errors import NotFoundError, UsageError
+from headrace.messages.codec import encode_message
+from headrace.messages.message import Message
 from headrace.models.config_file import load_config
 from headrace.models.model import Model
 from headrace.providers.resolve import split_id
+from headrace.sessions.store import Store
 from headrace.tools.source import ToolSource
 from headrace.tools.tool import Tool
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Where a chat is kept.
+
+    Attributes:
+        store: the store, open; None: nowhere.
+        session_id: the conversation to go on with; None: a new one.
+    """
+
+    store: Store | None = None
+    session_id: str | None = None
 
 
 class Conversation:
@@ -31,7 +51,8 @@ class Conversation:
         choices: the model, instructions and tools.
         agent: made of the choices.
         model: the one that is asked.
-        session: what was said.
+        session: what was said, where it is kept here alone.
+        kept: what was said, where it is kept in a store; else None.
         permissions: the mode, and the rules with what was allowed on the way.
         off_groups: the groups of tools that are switched off.
         last: what the last answer used.
@@ -39,8 +60,8 @@ class Conversation:
         is_over: whether somebody wants to leave.
     """
 
-    def __init__(self, choices: Choices) -> None:
-        """Begin.
+    def __init__(self, choices: Choices, where: Where = Where()) -> None:  # noqa: B008 - a frozen value
+        """Begin, or go on.
 
         Raises:
             UsageError: a choice does not do.
@@ -51,6 +72,7 @@ class Conversation:
         self._opened: list[ToolSource] = []
         self.agent: Agent = make_agent(choices, self.model, sources=self._sources)
         self.session = Session()
+        self.kept = None if where.store is None else Keeping(where.store, where.session_id or uuid.uuid4().hex)
         self.permissions: Permissions = self.agent.permissions
         self.off_groups: frozenset[str] = frozenset()
         self.last = self.spent = NOTHING
@@ -63,8 +85,10 @@ class Conversation:
             self._opened.append(source)
 
     async def aclose(self) -> None:
-        """Close the model's connections and the sources of tools."""
+        """Let go of runs, close the model's connections and the sources of tools."""
         try:
+            if self.kept is not None:
+                await self.kept.aclose()
             while self._opened:
                 await self._opened.pop().aclose()
         finally:
@@ -92,9 +116,29 @@ class Conversation:
     def _made(self, choices: Choices, model: Model) -> Agent:
         return make_agent(choices, model, sources=self._sources, without_groups=self.off_groups)
 
-    def clear(self) -> None:
+    async def messages(self) -> tuple[Message, ...]:
+        """Return what was said."""
+        return self.session.messages if self.kept is None else await self.kept.messages()
+
+    async def go_on_with(self, messages: Sequence[Message]) -> None:
+        """Go on with these messages instead of what was said; where that is kept it stays, and this is another conversation."""
+        if self.kept is None:
+            self.session = Session(self.session.id, messages=messages)
+            return
+        store, before = self.kept.store, self.kept.session_id
+        session_id, title = uuid.uuid4().hex, ""
+        with contextlib.suppress(NotFoundError):
+            title = (await store.session(before)).title
+        await store.put_session(session_id, [encode_message(message) for message in messages], title=title, forked_from=before)
+        await self.kept.aclose()
+        self.kept = Keeping(store, session_id)
+
+    async def clear(self) -> None:
         """Begin anew: nothing was said, and nothing was allowed but what the options say; the mode stays."""
         self.session = Session()
+        if self.kept is not None:
+            await self.kept.aclose()
+            self.kept = Keeping(self.kept.store, uuid.uuid4().hex)
         self.permissions = make_permissions(self.choices).with_mode(self.permissions.mode)
 
     # ------------------------------------------------------------------------------------------ tools
@@ -125,6 +169,25 @@ class Conversation:
         return [source.problem for source in self._sources if source.problem is not None]
 
     # ------------------------------------------------------------------------------------------ runs
+
+    async def ask(self, question: str) -> Watchable:
+        """Return a run that answers a question, to be watched."""
+        if self.kept is not None:
+            return await self.kept.begun(self.agent, question, self.permissions)
+        return self.agent.stream(question, session=self.session, permissions=self.permissions)
+
+    async def answer(self, result: RunResult, replies: Sequence[Reply]) -> Watchable:
+        """Return a run that goes on with answers, to be watched."""
+        if self.kept is None:
+            return self.agent.resume_stream(result.state, list(replies), session=self.session)
+        chosen = [rule for reply in replies if not isinstance(reply, Answer) for rule in reply.rules]
+        return await self.kept.gone_on(self.agent, result.run_id, replies, self.permissions.with_rules(*result.permissions.rules, *chosen))
+
+    async def give_up(self, result: RunResult) -> RunResult:
+        """End a run that waits for answers."""
+        if self.kept is None:
+            return await self.agent.give_up(result.state, session=self.session)
+        return await self.kept.give_up(self.agent, result.run_id)
 
     def set_mode(self, mode: Mode) -> None:
         """Judge calls in another mode from now on."""

@@ -23,6 +23,7 @@ from headrace.agent.run_result import RunResult
 from headrace.cli.answers import Answers, how_to_answer, replies_of, waiting_lines
 from headrace.cli.exits import DONE, INTERRUPTED, WAITING, complain, words_of
 from headrace.cli.interrupts import interrupting
+from headrace.cli.kept import Watchable
 from headrace.cli.plain import PlainRun
 from headrace.cli.render import Renderer
 from headrace.cli.screen import screen_of
@@ -138,7 +139,7 @@ def _tell_waiting(result: RunResult, path: Path | None) -> None:
         complain(f"the run waits for somebody: headrace run --resume {path} with the same options and {how_to_answer(result.pending)}")
 
 
-async def watch(run: Run, show: Callable[[Event], None]) -> RunResult:
+async def watch(run: Watchable, show: Callable[[Event], None]) -> RunResult:
     """Show every event of a run and return its result; Ctrl-C interrupts the run, a second one leaves.
 
     Raises:

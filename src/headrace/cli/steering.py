@@ -15,7 +15,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Final
 
-from headrace.agent.run import Run
+from headrace.cli.kept import Watchable
 from headrace.cli.keyboard import IS_KNOWN, without_echo
 from headrace.cli.reader import SAY, PromptReader, Reader, is_command, words_of_entry
 from headrace.cli.screen import Screen
@@ -39,7 +39,7 @@ class Steering:
         self.left: list[str] = []
         self._reader = reader if isinstance(reader, PromptReader) and IS_KNOWN else None
         self._screen = screen
-        self._run: Run | None = None
+        self._run: Watchable | None = None
         self._typed = ""
         self._typing: asyncio.Task[None] | None = None
         self._held: list[Callable[[], None]] = []
@@ -58,7 +58,7 @@ class Steering:
             write()
 
     @contextlib.asynccontextmanager
-    async def listening(self, run: Run, end_line: Callable[[], None]) -> AsyncGenerator[None]:
+    async def listening(self, run: Watchable, end_line: Callable[[], None]) -> AsyncGenerator[None]:
         """Listen while a run goes on; at the end of the block what was begun is waited for.
 
         Args:

@@ -17,7 +17,7 @@ from headrace.agent.event_codec import encode_event
 from headrace.agent.events import Event, RunEnded
 from headrace.agent.journal import RunTool
 from headrace.agent.run_result import RunResult
-from headrace.errors import FencedError, StoreError
+from headrace.errors import FencedError, StateError, StoreError
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 from headrace.sessions.checkpoint import checkpoint_of
 from headrace.sessions.coalesce import coalesced, is_slight
@@ -192,10 +192,14 @@ class StoreJournal:
     def _batch(self) -> tuple[Batch | None, int]:
         """Return what waits as a batch, and how many events were noted by then."""
         result: RunResult | None = None
+        is_early = False
         if self._wants_checkpoint and self._state is not None:
-            result = self._stable_state()
+            try:
+                result = self._stable_state()
+            except StateError:  # it is about to begin: until then it stands where it stood
+                is_early = True
         events, self._waiting = self._waiting, []
-        self._wants_checkpoint = False
+        self._wants_checkpoint = is_early
         status: RunStatus | None = None
         reason: str | None = None
         if events and isinstance(end := events[-1], RunEnded):
