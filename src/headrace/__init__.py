@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "headrace.errors": "APIError ArgumentsError AuthError ConfigError ConflictError ConnectFailedError ConnectionLostError ContextLengthError HeadraceError InvalidEventError InvalidRequestError InvalidStructuredOutputError LimitError MissingExtraError ModelOutputError NoStructuredOutputError NotFoundError OutputValidationError OverloadedError ProtocolError RateLimitError RefusalError SchemaVersionError StateError StoreError StreamTimeoutError StreamTruncatedError ToolError TransportError UnknownToolError UnsupportedError UsageError",
+    "headrace.errors": "APIError ArgumentsError AuthError ConfigError ConflictError ConnectFailedError ConnectionLostError ContextLengthError FencedError HeadraceError InvalidEventError InvalidRequestError InvalidStructuredOutputError LimitError MissingExtraError ModelOutputError NoStructuredOutputError NotFoundError OutputValidationError OverloadedError ProtocolError RateLimitError RefusalError SchemaVersionError StateError StoreError StreamTimeoutError StreamTruncatedError ToolError TransportError UnknownToolError UnsupportedError UsageError",
     "headrace.messages.parts": "JsonPart MediaPart OpaquePart Part ProviderItem ProviderToolPart ReasoningPart RefusalPart TextPart ToolCallPart ToolResultPart",
     "headrace.messages.message": "AssistantMessage Message SystemMessage Timing ToolMessage UserMessage",
     "headrace.messages.codec": "decode_document decode_message decode_messages encode_document encode_message encode_messages",
@@ -68,6 +68,11 @@ _HOMES = {
     "headrace.models.breaker": "BreakerPolicy",
     "headrace.providers.config": "Config",
     "headrace.models.config_file": "load_config",
+    "headrace.sessions.store": "Store",
+    "headrace.sessions.opening": "open_store",
+    "headrace.sessions.memory": "MemoryStore",
+    "headrace.sessions.sqlite": "SQLiteStore",
+    "headrace.sessions.runs": "Runs",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -99,6 +104,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
         ConnectFailedError,
         ConnectionLostError,
         ContextLengthError,
+        FencedError,
         HeadraceError,
         InvalidEventError,
         InvalidRequestError,
@@ -160,6 +166,11 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` lo
     from headrace.models.script import Scripted
     from headrace.models.scripted import ScriptedModel
     from headrace.providers.config import Config
+    from headrace.sessions.memory import MemoryStore
+    from headrace.sessions.opening import open_store
+    from headrace.sessions.runs import Runs
+    from headrace.sessions.sqlite import SQLiteStore
+    from headrace.sessions.store import Store
     from headrace.tools.context import Context
     from headrace.tools.media import media_file
     from headrace.tools.options import Check, ToolOptions
@@ -197,6 +208,7 @@ __all__ = [
     "Deny",
     "Event",
     "FallbackModel",
+    "FencedError",
     "GoOn",
     "HTTPRequest",
     "HeadraceError",
@@ -214,6 +226,7 @@ __all__ = [
     "MemoryClaims",
     "MemoryResults",
     "MemorySessions",
+    "MemoryStore",
     "Message",
     "MessageChunk",
     "MissingExtraError",
@@ -253,6 +266,8 @@ __all__ = [
     "Run",
     "RunLimits",
     "RunResult",
+    "Runs",
+    "SQLiteStore",
     "SchemaVersionError",
     "Scripted",
     "ScriptedModel",
@@ -261,6 +276,7 @@ __all__ = [
     "Settings",
     "StateError",
     "Stop",
+    "Store",
     "StoreError",
     "StreamDecoder",
     "StreamError",
@@ -307,6 +323,7 @@ __all__ = [
     "load_config",
     "media_file",
     "merge_values",
+    "open_store",
     "tool",
     "toolset",
 ]
