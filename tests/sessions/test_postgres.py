@@ -270,6 +270,28 @@ async def test_a_store_that_is_not_open_says_so(postgres_server, postgres_schema
             assert await store.runs() == ()
 
 
+async def test_what_is_on_its_way_is_written_when_the_store_closes(postgres_server, postgres_schema):
+    async with PostgresStore(postgres_server.url, schema=postgres_schema, max_connections=2) as store:
+        await store.create_run(NewRun(id="r"))
+        tasks = [asyncio.create_task(store.signal("r", "steer")) for _ in range(20)]
+        await asyncio.sleep(0)
+    assert sorted(await asyncio.gather(*tasks)) == list(range(1, 21))
+
+
+async def test_several_event_loops_may_use_it(store):
+    await started(store)
+
+    async def elsewhere():
+        await store.append(batch("r", 1))
+        await store.changed("r", 0, 30)
+        return await store.entries("r")
+
+    task = asyncio.create_task(store.changed("r", 0, 30))
+    await asyncio.sleep(0)
+    assert await asyncio.to_thread(lambda: asyncio.run(elsewhere())) == entries(1)
+    await task
+
+
 async def test_signals_are_seen_in_the_order_of_their_numbers(postgres_server, postgres_schema):
     async with PostgresStore(postgres_server.url, schema=postgres_schema) as store:
         for n in range(4):

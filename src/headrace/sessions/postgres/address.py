@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import msgspec
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from headrace.errors import ConfigError
 from headrace.sessions.refusals import check_texts
@@ -19,6 +19,16 @@ from headrace.sessions.sql.operation import TABLES, Dialect
 
 _MAX_NAME_BYTES: Final = 63
 """PostgreSQL cuts longer names off in silence, and two that begin alike would be one."""
+_DEFAULTS: Final[dict[str, str | int | None]] = {
+    "application_name": "headrace",
+    "connect_timeout": 10,
+    # A server that is silent for half a minute has gone, whatever the system's own patience is.
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""What holds unless the URL says otherwise."""
 _NOW: Final = "COALESCE(%(now)s::bigint, (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint)"
 
 
@@ -26,7 +36,7 @@ class Address(msgspec.Struct, frozen=True):
     """A database, and the schema in it.
 
     Attributes:
-        url: how to connect; may hold a password.
+        url: how to connect, as libpq takes it; may hold a password.
         schema: the schema's name.
         name: what to call it in messages, without a password.
     """
@@ -57,7 +67,11 @@ class Address(msgspec.Struct, frozen=True):
         host = parts.get("host") or parts.get("hostaddr") or "localhost"
         port = f":{parts['port']}" if parts.get("port") else ""
         user = f"{parts['user']}@" if parts.get("user") else ""
-        return cls(url, schema, f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''} (schema {schema})")
+        return cls(
+            make_conninfo("", **{**_DEFAULTS, **parts}),
+            schema,
+            f"postgresql://{user}{host}{port}/{parts.get('dbname') or ''} (schema {schema})",
+        )
 
     @property
     def channel(self) -> str:

@@ -66,7 +66,7 @@ class Listener:
             pause = min(max(pause * 2, 0.05), _LONGEST_PAUSE_S)
 
     async def _listen(self) -> None:
-        async with await psycopg.AsyncConnection.connect(self._address.url, autocommit=True, connect_timeout=10) as connection:
+        async with await psycopg.AsyncConnection.connect(self._address.url, autocommit=True) as connection:
             await connection.execute(SQL("LISTEN {}").format(Identifier(self._address.channel)))
             self._hears = True
             self._waiters.wake()

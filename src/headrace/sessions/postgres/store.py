@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Self
@@ -30,7 +30,7 @@ from headrace.sessions.sql.runs import marks
 from headrace.sessions.sql.store import SqlStore
 from headrace.sessions.waiters import Waiters
 
-_CONNECT_TIMEOUT_S: Final = 10
+_LONGEST_WAIT_S: Final = 10.0
 _SHORT_WAIT_S: Final = 0.5
 _RECONNECT_S: Final = 2.0
 """How long the pool tries by itself; its pauses grow, ours are short."""
@@ -43,7 +43,7 @@ class _InProgressError(psycopg.OperationalError):
 class PostgresStore(SqlStore):
     """Keeps runs, logs and conversations in PostgreSQL; see `Store`. Many processes on many machines may use it at a time.
 
-    It belongs to the event loop in which it was opened.
+    Its connections belong to the event loop in which it was opened; calls from another one are done there.
     """
 
     def __init__(
@@ -73,6 +73,9 @@ class PostgresStore(SqlStore):
         self._max_connections = max_connections
         self._now = now
         self._waiters = Waiters()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._underway = 0
+        self._is_idle = asyncio.Event()
         self._open: tuple[AsyncConnectionPool[Connection], Listener] | None = None
 
     def __repr__(self) -> str:
@@ -82,6 +85,8 @@ class PostgresStore(SqlStore):
         """Connect, and bring the schema up to date; see `Store`."""
         if self._open is not None:
             raise StateError(f"{self!r} is open already")
+        self._loop = asyncio.get_running_loop()
+        self._is_idle.set()
         # A connection of its own: while the pool connects, it keeps the reason of a failure to itself.
         await self._tried(self._migrate)
         pool = AsyncConnectionPool[Connection](
@@ -89,8 +94,7 @@ class PostgresStore(SqlStore):
             min_size=1,
             max_size=self._max_connections,
             open=False,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_TIMEOUT_S},
-            timeout=_CONNECT_TIMEOUT_S,
+            kwargs={"autocommit": True},
             reconnect_timeout=_RECONNECT_S,
             name="headrace",
         )
@@ -101,7 +105,7 @@ class PostgresStore(SqlStore):
         return self
 
     async def _migrate(self) -> None:
-        connection: Any = await psycopg.AsyncConnection.connect(self._address.url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S)
+        connection: Any = await psycopg.AsyncConnection.connect(self._address.url, autocommit=True)
         async with connection:
             make = partial(migrate_once, f"database {self._address!r}")
             while await Attempt().write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us()):
@@ -112,6 +116,7 @@ class PostgresStore(SqlStore):
         pool, listener = self._parts
         self._open = None
         self._waiters.wake()
+        await self._is_idle.wait()
         await listener.stop()
         await pool.close()
 
@@ -142,7 +147,7 @@ class PostgresStore(SqlStore):
                 last = Attempt()
                 return await last.write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us())
 
-        result = await self._tried(attempt, is_unsure=lambda: last.xid is not None)
+        result = await self._at_home(self._tried(attempt, is_unsure=lambda: last.xid is not None))
         self._waiters.wake(last.touched)
         return result
 
@@ -154,12 +159,18 @@ class PostgresStore(SqlStore):
             async with pool.connection(self._wait_s(patience_s)) as connection:
                 return await Attempt().read(connection, self._dialect, make)
 
-        return await self._tried(attempt, for_s=patience_s)
+        return await self._at_home(self._tried(attempt, for_s=patience_s))
+
+    async def _at_home(self, doing: Coroutine[Any, Any, T]) -> T:
+        """Do something in the event loop to which the connections belong, whichever runs here."""
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return await doing
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(doing, self._loop))
 
     @staticmethod
     def _wait_s(patience_s: float) -> float:
         """Return how long one try waits until a connection is free or there again."""
-        return min(patience_s + _SHORT_WAIT_S, _CONNECT_TIMEOUT_S)
+        return min(patience_s + _SHORT_WAIT_S, _LONGEST_WAIT_S)
 
     async def _free_room(self) -> None:
         """Nothing: the server's autovacuum does it."""
@@ -167,6 +178,8 @@ class PostgresStore(SqlStore):
     async def _tried(
         self, attempt: Callable[[], Awaitable[T]], *, for_s: float | None = None, is_unsure: Callable[[], bool] = lambda: False
     ) -> T:
+        self._underway += 1
+        self._is_idle.clear()
         try:
             return await patiently(attempt, for_s=self._patience_s if for_s is None else for_s)
         except GoneError as gone:
@@ -175,6 +188,10 @@ class PostgresStore(SqlStore):
             raise error.error from error.error.__cause__
         except psycopg.Error as error:
             raise failure(self._address, error) from error
+        finally:
+            self._underway -= 1
+            if not self._underway:
+                self._is_idle.set()
 
     async def changed(self, run_id: str, after: int, timeout_s: float) -> None:
         """Wait for news of a run; see `Store`."""
@@ -183,8 +200,8 @@ class PostgresStore(SqlStore):
         with self._waiters.entered(run_id) as waiter:
             try:
                 mark = (await self._read(partial(marks, [run_id]), for_s=0)).get(run_id)
-            except StoreError:  # away for a moment; whoever waits will be told when it looks, if it stays so
-                await asyncio.sleep(min(max(until - time.monotonic(), 0), 1.0))
+            except StoreError:  # away for a moment, or too busy; if it stays so, whoever waits is told when it looks
+                await waiter.wait(min(until - time.monotonic(), 1.0))
                 return
             if mark is not None and mark[0] > after:
                 return

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Self, get_args
+from typing import Final, Self, get_args
 
-from headrace.errors import StateError, UsageError
+from headrace.errors import StateError, UnsupportedError, UsageError
 from headrace.sessions import refusals
 from headrace.sessions.sql.operation import Make, T
 from headrace.sessions.sql.runs import marks
@@ -24,6 +25,9 @@ from headrace.sessions.sqlite.failures import failure
 from headrace.sessions.sqlite.readers import Readers
 from headrace.sessions.sqlite.writer import Writer
 from headrace.sessions.waiters import Waiters
+
+_OLDEST: Final = (3, 35, 0)
+"""The first that returns what it wrote (RETURNING)."""
 
 
 def _utc_now() -> datetime:
@@ -55,9 +59,13 @@ class SQLiteStore(SqlStore):
 
         Raises:
             UsageError: `synchronous` is neither.
+            UnsupportedError: this Python's SQLite is too old.
         """
         if synchronous not in get_args(Synchronous):
             raise UsageError(f"synchronous is {synchronous!r}; it is 'full' or 'normal'", argument="synchronous")
+        if sqlite3.sqlite_version_info < _OLDEST:
+            oldest = ".".join(map(str, _OLDEST))
+            raise UnsupportedError(f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {oldest} or newer: use a newer Python")
         self.path = Path(path).expanduser()
         self._synchronous: Synchronous = synchronous
         self._busy_timeout_s = busy_timeout_s
