@@ -95,8 +95,7 @@ class Http11Connection:
         send = self._h11.send
         try:
             head = send(h11.Request(method=request.method, target=request.url.target, headers=request.headers))
-            body = send(h11.Data(data=request.body))
-            return head + body + send(h11.EndOfMessage())
+            return b"".join((head, send(h11.Data(data=request.body)), send(h11.EndOfMessage())))
         except h11.LocalProtocolError as error:
             raise httpcore2.LocalProtocolError(str(error)) from error
 

@@ -121,7 +121,7 @@ class MessageList:
         """
         if not self.wire:
             raise UsageError("there is no message to send", argument="messages")
-        return b"[" + b",".join(self.wire) + b"]"
+        return list_of(self.wire)
 
 
 def loss_warnings(index: int, notes: Iterable[Note]) -> list[Warning]:
@@ -138,9 +138,17 @@ def speaker_notes(message: Message) -> list[Note]:
     return [Note(None, f"the speaker's name {message.name!r}")] if message.name else []
 
 
+def list_of(items: Sequence[bytes]) -> bytes:
+    """Return items that are JSON already as a JSON list."""
+    return b"".join((b"[", b",".join(items), b"]"))
+
+
 def body_of(fields: Mapping[str, bytes]) -> bytes:
-    """Return the members as a JSON object; each value is JSON already."""
-    return b"{" + b",".join([dumps(key) + b":" + value for key, value in fields.items()]) + b"}"
+    """Return the members as a JSON object; each value is JSON already, and copied once: one of them is a whole talk."""
+    pieces: list[bytes] = []
+    for key, value in fields.items():
+        pieces += (b"," if pieces else b"{", dumps(key), b":", value)
+    return b"".join((*pieces, b"}")) if pieces else b"{}"
 
 
 def lay_over(fields: dict[str, bytes], extra: Mapping[str, object]) -> None:

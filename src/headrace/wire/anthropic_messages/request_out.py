@@ -33,7 +33,7 @@ from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import body_of, lay_over, loss_warnings
+from headrace.wire.message_list import body_of, lay_over, list_of, loss_warnings
 from headrace.wire.openai_chat.request_names import legal_tool_name
 from headrace.wire.openai_chat.request_results import NOT_RUN
 from headrace.wire.profile import DEFAULT, Profile
@@ -143,7 +143,7 @@ class _Messages:
 
     def value(self) -> bytes:
         """Return the messages as JSON."""
-        return b"[" + b",".join([*self.wire, _message(self._role, self._blocks)] if self._blocks else []) + b"]"
+        return list_of([*self.wire, _message(self._role, self._blocks)] if self._blocks else [])
 
     def system_value(self) -> str | list[dict[str, Any]]:
         """Return the instructions: a text where that is all."""

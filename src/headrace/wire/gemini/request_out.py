@@ -27,7 +27,7 @@ from headrace.wire.gemini.request_options import option_fields, tool_fields
 from headrace.wire.gemini.request_results import encode_result
 from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import body_of, lay_over, loss_warnings
+from headrace.wire.message_list import body_of, lay_over, list_of, loss_warnings
 from headrace.wire.openai_chat.request_results import NOT_RUN
 from headrace.wire.profile import DEFAULT, Profile
 
@@ -109,7 +109,7 @@ class _Contents:
 
     def value(self) -> bytes:
         """Return the contents as JSON."""
-        return b"[" + b",".join([*self.wire, _content(self._role, self._parts)] if self._parts else []) + b"]"
+        return list_of([*self.wire, _content(self._role, self._parts)] if self._parts else [])
 
     def _turn(self, turn: Turn) -> None:
         key = (PROTOCOL, *(paired.wire_id for paired in turn.calls))

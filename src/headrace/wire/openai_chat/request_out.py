@@ -23,7 +23,7 @@ from headrace.wire.beginnings import Beginning, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fixed, Fragment, Note
 from headrace.wire.history import History, PairedCall, Pairing, Turn
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import body_of, lay_over, loss_warnings
+from headrace.wire.message_list import body_of, lay_over, list_of, loss_warnings
 from headrace.wire.openai_chat.request_messages import encode_message, encode_system
 from headrace.wire.openai_chat.request_options import option_fields
 from headrace.wire.openai_chat.request_results import NOT_RUN, encode_result
@@ -52,7 +52,7 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     messages = _Messages(profile, EncodingCache() if cache is None else cache)
     messages.add_all(request)
     warnings = messages.warnings
-    fields: dict[str, bytes] = {"model": dumps(request.model), "messages": b"[" + b",".join(messages.wire) + b"]"}
+    fields: dict[str, bytes] = {"model": dumps(request.model), "messages": list_of(messages.wire)}
     fixed = _fixed(request, profile, messages.cache)
     fields |= fixed.fields
     warnings += fixed.warnings

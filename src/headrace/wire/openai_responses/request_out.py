@@ -26,7 +26,7 @@ from headrace.wire.beginnings import Beginning, resume, size_of
 from headrace.wire.encoding_cache import EncodingCache, Fragment, Note
 from headrace.wire.history import PairedCall, Turn
 from headrace.wire.http import EncodedRequest, join_headers
-from headrace.wire.message_list import NOT_RUN, body_of, lay_over, loss_warnings
+from headrace.wire.message_list import NOT_RUN, body_of, lay_over, list_of, loss_warnings
 from headrace.wire.openai_responses.request_items import encode_message, kind_of
 from headrace.wire.openai_responses.request_results import encode_result
 from headrace.wire.openai_responses.request_tools import tool_fields
@@ -65,7 +65,7 @@ def encode_request(request: Request, profile: Profile = DEFAULT, *, cache: Encod
     fields: dict[str, bytes] = {"model": dumps(request.model)}
     if instructions:
         fields["instructions"] = dumps(instructions)
-    fields["input"] = b"[" + b",".join(items.wire) + b"]"
+    fields["input"] = list_of(items.wire)
     fields |= tool_fields(request, profile, items.cache, items.warnings)
     fields |= {key: dumps(value) for key, value in _options(request, profile, items.warnings).items()}
     lay_over(fields, extra)
