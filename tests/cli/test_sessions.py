@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from headrace.cli.sessions import age
+from headrace.cli.sessions import AGES, age, amount
 from headrace.messages.codec import encode_message
 from headrace.messages.message import AssistantMessage, ToolMessage, UserMessage
 from headrace.messages.parts import TextPart, ToolCallPart
@@ -119,3 +119,28 @@ async def test_one_that_is_worked_on_is_not_deleted_by_the_way(program, kept):
 
 def test_ages_are_said_in_the_largest_unit():
     assert [age(timedelta(seconds=seconds)) for seconds in (3, 61, 7_300, 200_000)] == ["just now", "1 min ago", "2 h ago", "2 d ago"]
+
+
+async def test_what_is_too_old_or_too_much_is_deleted(program, kept):
+    assert (await program("sessions", "prune", "--older-than", "30d", *kept)).text.startswith("deleted 0 conversations")
+    assert len(await ids(program, kept)) == 2
+    done = await program("sessions", "prune", "--older-than", "0s", *kept)
+    assert done.text.startswith("deleted 2 conversations and 0 runs; 0 and 0 are left")
+
+
+@pytest.mark.parametrize("options", [(), ("--older-than", "soon"), ("--max-size", "5 apples"), ("--max-size", "3d")])
+async def test_amounts_that_are_none_are_refused(program, kept, options):
+    assert (await program("sessions", "prune", *options, *kept)).code == 2
+
+
+async def test_everything_of_a_user_is_deleted(program, kept):
+    async with SQLiteStore(kept[1]) as store:
+        await store.put_session("hers", [encode_message(TALK[0])], user="ann")
+    assert (await program("sessions", "forget-user", "ann", *kept)).code == 2
+    assert (await program("sessions", "forget-user", "ann", "--yes", *kept)).text == "deleted 1 conversations and 0 runs\n"
+    assert sorted(await ids(program, kept)) == ["sums-1", "sums-2"]
+
+
+@pytest.mark.parametrize(("text", "value"), [("30d", 2_592_000), ("1.5 h", 5_400), ("90min", 5_400), ("5s", 5)])
+def test_an_age_is_a_number_and_a_unit(text, value):
+    assert amount(text, AGES, "older_than") == value

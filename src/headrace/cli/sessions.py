@@ -5,10 +5,11 @@ The rule of this file: what is printed for programs (`--json`, `export`) is whol
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -180,6 +181,70 @@ def delete(
         return DONE
 
     _leave(database, work)
+
+
+@sessions_app.command()
+def prune(
+    *,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", help="Delete what has not changed for so long: 30d, 12h, 90min, 5s.", metavar="AGE")
+    ] = None,
+    max_size: Annotated[
+        str | None, typer.Option("--max-size", help="Then delete the longest unchanged until so much is left: 500MB, 2GB.", metavar="SIZE")
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Delete conversations and runs that are too old, or too much; what runs, waits or is worked on stays."""
+
+    async def work(store: Store) -> int:
+        if older_than is None and max_size is None:
+            raise UsageError("nothing is said to be too old or too much: give --older-than or --max-size", argument="older_than")
+        age_s = None if older_than is None else amount(older_than, AGES, "older_than")
+        size = None if max_size is None else int(amount(max_size, SIZES, "max_size"))
+        removed = await managing.retain(store, max_age_s=age_s, max_bytes=size)
+        left = await store.size()
+        print(
+            f"deleted {removed.sessions} conversations and {removed.runs} runs; {left.sessions} and {left.runs} are left, {left.bytes:,} bytes"
+        )
+        return DONE
+
+    _leave(database, work)
+
+
+@sessions_app.command("forget-user")
+def forget_user(
+    *,
+    user: Annotated[str, typer.Argument(help="Whose data: the name of a key of the server.")],
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    database: Database = None,
+) -> None:
+    """Delete everything that is kept of one user; there is no way back."""
+
+    async def work(store: Store) -> int:
+        if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete everything of {user!r} for good?")):
+            raise UsageError("nothing was deleted; --yes deletes without asking", argument="yes")
+        removed = await store.delete_user(user)
+        print(f"deleted {removed.sessions} conversations and {removed.runs} runs")
+        return DONE
+
+    _leave(database, work)
+
+
+AGES: Final = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
+SIZES: Final = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
+_AMOUNT: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)\s*")
+
+
+def amount(text: str, units: Mapping[str, float], argument: str) -> float:
+    """Read a number with a unit.
+
+    Raises:
+        UsageError: it is none.
+    """
+    read = _AMOUNT.fullmatch(text)
+    if read is None or read["unit"] not in units:
+        raise UsageError(f"--{argument.replace('_', '-')} is {text!r}; give a number and one of {', '.join(units)}", argument=argument)
+    return float(read["number"]) * units[read["unit"]]
 
 
 async def found(store: Store, session: str) -> SessionRecord:
