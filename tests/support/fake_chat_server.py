@@ -137,7 +137,7 @@ class FakeChat:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     async def _listen(self) -> None:
-        config = uvicorn.Config(self._app(), port=self._port, lifespan="off", log_level="error", timeout_graceful_shutdown=0)
+        config = uvicorn.Config(self._app(), port=self._port, lifespan="off", log_level="critical", timeout_graceful_shutdown=0)
         self._server = uvicorn.Server(config)
         self._serving = asyncio.ensure_future(self._server.serve())
         while not self._server.started:  # noqa: ASYNC110 - uvicorn says it in no other way

@@ -44,7 +44,7 @@ export function App({ store }: { store: Store }) {
           <Total conversation={conversation} />
         </header>
         <Banner store={store} />
-        <Scroller conversation={conversation}>
+        <Scroller conversation={conversation} isEmpty={isEmpty}>
           {isEmpty ? <Welcome store={store} /> : <Thread conversation={conversation} desk={desk} />}
           {conversation.isLoading && <p class="row soft loading"><Spinner /> Loading the conversation</p>}
         </Scroller>
@@ -127,7 +127,7 @@ function Tool({ tool }: { tool: ToolInfo }) {
 }
 
 /** Keeps the end in view while it grows, unless the reader went up. */
-function Scroller({ conversation, children }: { conversation: Conversation; children: ComponentChildren }) {
+function Scroller({ conversation, isEmpty, children }: { conversation: Conversation; isEmpty: boolean; children: ComponentChildren }) {
   const outer = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -145,7 +145,10 @@ function Scroller({ conversation, children }: { conversation: Conversation; chil
     observer.observe(outer.current!);
     return () => observer.disconnect();
   }, []);
-  useLayoutEffect(toEnd, [conversation, conversation.runs.length]);
+  useLayoutEffect(() => {
+    if (!isEmpty) toEnd();
+    isAtEnd.current = !isEmpty;
+  }, [conversation, conversation.runs.length, isEmpty]);
   const onScroll = () => {
     const place = outer.current!;
     const rest = place.scrollHeight - place.scrollTop - place.clientHeight;

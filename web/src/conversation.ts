@@ -85,6 +85,7 @@ export class Conversation {
       if (this.leaving.signal.aborted) return;
       this.messages = messages;
       this.isLoading = false;
+      this.link = { state: "over" };
       const last = runs[0]?.id ?? runId;
       if (last && !this.runs.some((run) => run.runId === last)) this.adopt(last);
     } catch (error) {

@@ -18,10 +18,12 @@ const LONGEST_FENCE = 200;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
 
 export class Markdown {
-  /** The blocks that are settled. Grows only. */
+  /** The blocks that are settled. Grows only, until the end. */
   readonly settled: Block[] = [];
   /** The blocks of the open end. */
   open: Block[] = [];
+  /** Grows when settled blocks had to be made anew after all: at the end, where something was defined after its use. */
+  generation = 0;
   private tail = "";
   private level = 0;
   private isInFence = false;
@@ -51,6 +53,7 @@ export class Markdown {
     if (this.hasDefinitions || DEFINITION.test(source)) {
       // What a reference means may be said after it, so the whole text is read once more.
       this.settled.length = 0;
+      this.generation += 1;
       this.open = blocksOf(lex(source), 0, 0);
     }
     this.settled.push(...this.open);

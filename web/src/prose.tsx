@@ -15,6 +15,7 @@ import { memo } from "./memo.ts";
 /** A text as markdown. While it grows, only its open end is parsed and drawn anew. */
 export const Prose = memo(({ text, isOver }: { text: string; isOver: boolean }) => {
   const held = useRef<{ machine: Markdown; fed: string; isClosed: boolean } | null>(null);
+  const drawn = useRef(0);
   if (!held.current || held.current.isClosed || text.length < held.current.fed.length) held.current = { machine: new Markdown(), fed: "", isClosed: false };
   const { machine, fed } = held.current;
   machine.feed(text.slice(fed.length));
@@ -23,15 +24,28 @@ export const Prose = memo(({ text, isOver }: { text: string; isOver: boolean }) 
     machine.close(text);
     held.current.isClosed = true;
   }
+  drawn.current += 1;
+  const batches: ComponentChildren[] = [];
+  for (let from = 0; from < machine.settled.length + machine.open.length; from += BATCH) {
+    batches.push(<Batch key={from} machine={machine} from={from} stamp={from + BATCH <= machine.settled.length ? -1 - machine.generation : drawn.current} />);
+  }
   return (
     <div class={isOver ? "prose" : "prose growing"}>
-      {machine.settled.map((block) => <SettledBlock key={block.id} block={block} />)}
-      {machine.open.map((block) => <SettledBlock key={block.id} block={block} />)}
+      {batches}
     </div>
   );
 });
 
-const SettledBlock = memo(({ block }: { block: Block }) => blockOf(block.token, block.level));
+const BATCH = 24;
+
+/** Some blocks. Those of a batch that is full are laid out only where they can be seen, so a long answer costs by what is in view. */
+const Batch = memo(({ machine, from, stamp }: { machine: Markdown; from: number; stamp: number }) => {
+  const { settled, open } = machine;
+  const blocks = [...settled.slice(from, from + BATCH), ...open.slice(Math.max(0, from - settled.length), Math.max(0, from + BATCH - settled.length))];
+  return <div class={stamp < 0 ? "batch full" : "batch"}>{blocks.map((block) => <BlockView key={block.id} block={block} />)}</div>;
+});
+
+const BlockView = memo(({ block }: { block: Block }) => blockOf(block.token, block.level));
 
 function blocksOf(tokens: readonly Token[] | undefined): ComponentChildren[] {
   return (tokens ?? []).map((token) => blockOf(token));

@@ -128,7 +128,9 @@ export class RunView {
         this.change<CallItem>(event.answer.call_key, (item) => ({ answer: event.answer, question: null, state: isSettled(item.state) ? item.state : "called" }));
         break;
       case "tool_started":
-        this.change<CallItem>(event.call_key, () => ({ state: "running", startedAt: event.at, output: [], progress: null }));
+        // A rule that was given with another answer may have answered for this call too.
+        this.pending.delete(event.call_key);
+        this.change<CallItem>(event.call_key, () => ({ state: "running", startedAt: event.at, output: [], progress: null, question: null }));
         break;
       case "tool_output":
         this.change<CallItem>(event.call_key, (item) => ({ output: joined(item.output, event.output) }));
@@ -175,6 +177,7 @@ export class RunView {
     for (const one of pending) this.ask(one);
     this.status = pending.length > 0 ? "waiting" : "ended";
     if (this.status !== "ended") return;
+    this.showStructured(event.message);
     const words = endWords(event.generate_reason);
     if (words) this.note(event, words, "", event.generate_reason === "interrupted" ? "plain" : "warning");
     // What was open when the run ended will not end by itself any more.
@@ -182,6 +185,13 @@ export class RunView {
       if (item.kind === "call" && !isSettled(item.state)) this.change<CallItem>(item.key, () => ({ state: "interrupted", question: null }));
       else if ((item.kind === "text" || item.kind === "reasoning") && !item.isOver) this.change<TextItem>(item.key, () => ({ isOver: true }));
     }
+  }
+
+  /** A structured answer is shown where no text says it. */
+  private showStructured(message: Message | null): void {
+    const value = message?.structured_output;
+    if (message == null || value == null || (message.parts ?? []).some((part) => part.type === "text")) return;
+    this.add({ kind: "part", key: `${message.id}/structured`, messageId: message.id ?? "", part: Infinity, content: { type: "json", value } });
   }
 
   private addUser(message: Message, key: string, isSteering: boolean): void {

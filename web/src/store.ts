@@ -32,7 +32,10 @@ export class Store implements World {
     addEventListener("hashchange", () => this.goToHash());
     addEventListener("online", () => this.wake());
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState !== "visible") return;
+      // A frame that was asked for before may not come any more.
+      this.frame = 0;
+      this.touch();
+      if (document.hidden) return;
       this.wake();
       void this.listSessions();
     });
@@ -48,10 +51,12 @@ export class Store implements World {
   }
 
   touch(): void {
-    this.frame ||= requestAnimationFrame(() => {
+    const draw = () => {
       this.frame = 0;
       this.draw();
-    });
+    };
+    // A tab that nobody sees gets no frames; its title must still say that somebody is waited for.
+    this.frame ||= document.hidden ? window.setTimeout(draw, 500) : requestAnimationFrame(draw);
   }
 
   announce(text: string): void {

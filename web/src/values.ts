@@ -45,6 +45,7 @@ export interface Message {
   usage?: Usage | null;
   generate_reason?: string | null;
   created_at?: string | null;
+  structured_output?: Json;
 }
 
 export interface Rule { behavior: "allow" | "ask" | "deny"; tool: string; pattern?: string | null; source?: string }

@@ -64,6 +64,11 @@ test("a question waits until it is answered", () => {
   assert.deepEqual([view.status, view.pending.size, (view.items[0] as CallItem).question], ["running", 0, null]);
 });
 
+test("a call that starts is asked about no more, whoever answered for it", () => {
+  const view = viewOf(log(...CALL, { type: "approval_required", pending: PENDING }, { type: "tool_started", call_key: "m1/1" }));
+  assert.deepEqual([view.pending.size, (view.items[0] as CallItem).question, (view.items[0] as CallItem).state], [0, null, "running"]);
+});
+
 test("what is open when the run ends is closed", () => {
   const view = viewOf(log(...CALL, { type: "tool_started", call_key: "m1/1" }, { type: "run_ended", generate_reason: "interrupted", message: null, usage: {} }));
   assert.equal((view.items[0] as CallItem).state, "interrupted");
@@ -75,6 +80,14 @@ test("parts that no block carries get their place", () => {
   const message = { role: "assistant", id: "m1", parts: [image, { type: "text", text: "a" }, image] };
   const view = viewOf(log({ type: "text_started", ...m1, part: 0 }, { type: "text_delta", ...m1, part: 0, text: "a" }, { type: "round_ended", message, usage: null, is_final: true }));
   assert.deepEqual(view.items.map((item) => item.kind), ["part", "text", "part"]);
+});
+
+test("a structured answer is shown where no text says it", () => {
+  const message = { role: "assistant", id: "m2", parts: [], structured_output: { a: 1 } };
+  const ended = { type: "run_ended", generate_reason: "structured_output", message, usage: {} };
+  const last = viewOf(log(...CALL, ended)).items.at(-1);
+  assert.deepEqual(last?.kind === "part" && last.content, { type: "json", value: { a: 1 } });
+  assert.equal(viewOf(log({ ...ended, message: { ...message, parts: [{ type: "text", text: "1" }] } })).items.length, 0);
 });
 
 test("an event of a newer server that is not known does no harm", () => {

@@ -6,6 +6,7 @@ The rule of this file: a test gets the server through the fixture `chat` alone, 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -106,7 +107,7 @@ class Desk:
         return [word for word in self.page.locator(".prose").last.inner_text().split() if word.startswith("w")]
 
     def wait_for_word(self, word):
-        self.page.locator(".prose", has_text=f"{word} ").last.wait_for()
+        self.page.locator(".run").last.locator(".prose", has_text=re.compile(rf"\b{word}\s")).wait_for()
 
     def shoot(self, name):
         """Keep a picture for people to look at, if somebody said where."""

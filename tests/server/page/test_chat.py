@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("page")
 
 
 def test_an_answer_streams_in_order_and_the_box_is_free_again(desk):
