@@ -151,6 +151,9 @@ async def measure(name, open_store, commits, seconds):
 
 
 def show_lag(name, what, lags):
+    if not lags:
+        print(f"{name:16} reader's lag, {what}: nothing came in time")
+        return
     p50, p99 = statistics.median(lags) * 1e3, percentile(lags, 0.99) * 1e3
     print(f"{name:16} reader's lag, {what}: p50 {p50:6.1f} ms  p99 {p99:6.1f} ms  ({len(lags)} events)")
 

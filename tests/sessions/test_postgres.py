@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.errors import ConflictError, StateError, StoreError, UsageError
+from headrace.errors import ConflictError, FencedError, NotFoundError, StateError, StoreError, UsageError
 from headrace.messages.codec import encode_message
 from headrace.messages.message import UserMessage
 from headrace.sessions.records import NewRun
@@ -276,6 +276,46 @@ async def test_what_is_on_its_way_is_written_when_the_store_closes(postgres_serv
         tasks = [asyncio.create_task(store.signal("r", "steer")) for _ in range(20)]
         await asyncio.sleep(0)
     assert sorted(await asyncio.gather(*tasks)) == list(range(1, 21))
+
+
+async def test_batches_that_came_before_the_store_closes_are_written(postgres_server, postgres_schema):
+    async with PostgresStore(postgres_server.url, schema=postgres_schema) as store:
+        await started(store, "a")
+        await started(store, "b")
+        tasks = [asyncio.create_task(store.append(batch(run_id, seq))) for seq in range(1, 6) for run_id in ("a", "b")]
+        await asyncio.sleep(0)
+    assert await asyncio.gather(*tasks) == [None] * 10
+    async with PostgresStore(postgres_server.url, schema=postgres_schema) as store:
+        assert await store.entries("a") == await store.entries("b") == entries(*range(1, 6))
+
+
+async def test_batches_of_many_runs_share_a_commit_and_one_that_is_refused_does_not_spoil_it(store, postgres_server):
+    runs = [f"r{n}" for n in range(30)]
+    for run_id in runs:
+        await started(store, run_id)
+    await store.claim("r3", "other", epoch=1)
+    await store.delete_run("r4")
+    for seq in (1, 2):
+        results = await asyncio.gather(*(store.append(batch(run_id, seq)) for run_id in runs), return_exceptions=True)
+        assert [(n, type(result)) for n, result in enumerate(results) if result is not None] == [(3, FencedError), (4, NotFoundError)]
+    for n, run_id in enumerate(runs):
+        assert await store.entries(run_id) == (() if n in (3, 4) else entries(1, 2))
+
+
+async def test_one_batch_that_the_server_refuses_does_not_spoil_the_others(store, postgres_server, postgres_schema):
+    import psycopg
+
+    runs = [f"r{n}" for n in range(5)]
+    for run_id in runs:
+        await started(store, run_id)
+    table = '"' + postgres_schema.replace('"', '""') + '".events'
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute(f"ALTER TABLE {table} ADD CHECK (run_id <> 'r2')")
+    results = await asyncio.gather(*(store.append(batch(run_id, 1)) for run_id in runs), return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), type(None), StoreError, type(None), type(None)]
+    assert "check constraint" in str(results[2])
+    assert await store.entries("r2") == ()
+    assert await store.entries("r4") == entries(1)
 
 
 async def test_several_event_loops_may_use_it(store):

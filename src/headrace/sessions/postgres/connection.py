@@ -13,9 +13,10 @@ from psycopg.pq import TransactionStatus
 
 from headrace.errors import UsageError
 from headrace.sessions.postgres.address import run_digest
-from headrace.sessions.sql.operation import Dialect, Make, Many, Statement, Step, T, Touched, Work, WorkError
+from headrace.sessions.sql.operation import Dialect, Make, Many, Row, Several, Statement, Step, T, Touched, Work, WorkError
 
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
+Cursor: TypeAlias = psycopg.AsyncCursor[Row]
 Fate: TypeAlias = Literal["committed", "aborted", "in progress"]
 
 
@@ -73,16 +74,29 @@ class Attempt:
                 return cast("T", end.value)
             answer = None
             match step:
-                case Statement(text, values):
-                    cursor = await connection.execute(cast("Any", dialect.spell(text)), {**values, "now": now_us})
-                    answer = await cursor.fetchall() if cursor.description else []
-                case Many(text, many):
-                    async with connection.cursor() as cursor:
-                        await cursor.executemany(cast("Any", dialect.spell(text)), many)
+                case Statement() | Many():
+                    answer = await _rows(await _sent(connection, dialect, step, now_us))
+                case Several(steps):
+                    async with connection.pipeline():  # all are sent before the first answer is waited for
+                        cursors = [await _sent(connection, dialect, one, now_us) for one in steps]
+                    answer = [await _rows(cursor) for cursor in cursors]
                 case Touched(run_ids):
                     self.touched += run_ids
                 case Work(call):
                     answer = await _work(connection, call)
+
+
+async def _sent(connection: Connection, dialect: Dialect, step: Statement | Many, now_us: int | None) -> Cursor:
+    cursor, text = connection.cursor(), cast("Any", dialect.spell(step.text))
+    if isinstance(step, Many):
+        await cursor.executemany(text, step.values)
+    else:
+        await cursor.execute(text, {**step.values, "now": now_us})
+    return cursor
+
+
+async def _rows(cursor: Cursor) -> list[Row]:
+    return await cursor.fetchall() if cursor.description else []
 
 
 async def _work(connection: Connection, call: Any) -> Any:

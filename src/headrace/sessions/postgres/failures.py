@@ -46,6 +46,10 @@ _LOGIN: Final[dict[str, type[Exception]]] = {
 """How a refusal reads while connecting, when psycopg gives no code. Where the server says it in another language, it is tried again, in vain."""
 
 
+class UnreachableError(StoreError):
+    """The database was away for longer than it is waited for."""
+
+
 def will_pass(error: Exception) -> bool:
     """Return whether the same thing may go well a moment later."""
     if isinstance(error, (*_AGAIN, *_GONE, PoolTimeout, TooManyRequests)):
@@ -78,6 +82,6 @@ def failure(address: Address, error: Exception, *, after_s: float | None = None,
     if after_s is None:
         return StoreError(f"database {address}: PostgreSQL could not do it: {text}")
     unsure = "; what was being written may have been written" if is_unsure else "; nothing was written"
-    return StoreError(
+    return UnreachableError(
         f"database {address} could not be reached for {after_s:.0f} s{unsure}; see whether the server runs and the network lets us through ({text})"
     )

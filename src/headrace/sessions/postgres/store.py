@@ -19,10 +19,12 @@ from psycopg_pool import AsyncConnectionPool
 from headrace.errors import StateError, StoreError
 from headrace.sessions import refusals
 from headrace.sessions.postgres.address import Address
+from headrace.sessions.postgres.appending import Appending
 from headrace.sessions.postgres.connection import Attempt, Connection, fate_of
 from headrace.sessions.postgres.failures import failure
 from headrace.sessions.postgres.listening import Listener
 from headrace.sessions.postgres.patience import GoneError, patiently
+from headrace.sessions.records import Batch
 from headrace.sessions.sql.migrations import migrate_once
 from headrace.sessions.sql.operation import Make, T, WorkError
 from headrace.sessions.sql.rows import to_us
@@ -74,6 +76,7 @@ class PostgresStore(SqlStore):
         self._now = now
         self._waiters = Waiters()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._appending = Appending(self._write)
         self._underway = 0
         self._is_idle = asyncio.Event()
         self._open: tuple[AsyncConnectionPool[Connection], Listener] | None = None
@@ -114,6 +117,7 @@ class PostgresStore(SqlStore):
     async def __aexit__(self, *exc_info: object) -> None:
         """Wait for what is on its way and close; see `Store`."""
         pool, listener = self._parts
+        await self._appending.finish()
         self._open = None
         self._waiters.wake()
         await self._is_idle.wait()
@@ -150,6 +154,13 @@ class PostgresStore(SqlStore):
         result = await self._at_home(self._tried(attempt, is_unsure=lambda: last.xid is not None))
         self._waiters.wake(last.touched)
         return result
+
+    async def append(self, batch: Batch) -> None:
+        """Add to a run's log; see `Store`."""
+        refusals.check_batch(batch)
+        refusals.check_texts(run_id=batch.run_id, generate_reason=batch.generate_reason)
+        _ = self._parts
+        await self._at_home(self._appending.append(batch))
 
     async def _read(self, make: Make[T], *, for_s: float | None = None) -> T:
         pool, _ = self._parts

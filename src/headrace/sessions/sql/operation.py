@@ -38,6 +38,12 @@ class Many(msgspec.Struct, frozen=True, gc=False):
     values: Sequence[Mapping[str, Any]]
 
 
+class Several(msgspec.Struct, frozen=True, gc=False):
+    """Statements that need not wait for each other's answers; the answer is the list of theirs."""
+
+    steps: Sequence[Statement | Many]
+
+
 class Work(msgspec.Struct, frozen=True, gc=False):
     """A stranger's code, called with the connection; what it returns is the answer."""
 
@@ -50,7 +56,7 @@ class Touched(msgspec.Struct, frozen=True, gc=False):
     run_ids: Sequence[str]
 
 
-Step: TypeAlias = Statement | Many | Work | Touched
+Step: TypeAlias = Statement | Many | Several | Work | Touched
 Operation: TypeAlias = Generator[Step, Any, T]
 Make: TypeAlias = Callable[[], Operation[T]]
 """Begins an operation; called again if it has to be begun again."""

@@ -14,7 +14,21 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from headrace._json import dumps_text
 from headrace.errors import UsageError
 from headrace.sessions.sql.migrations import INDEXES
-from headrace.sessions.sql.operation import TABLES, Dialect, Make, Many, Operation, Row, Statement, Step, T, Touched, Work, WorkError
+from headrace.sessions.sql.operation import (
+    TABLES,
+    Dialect,
+    Make,
+    Many,
+    Operation,
+    Row,
+    Several,
+    Statement,
+    Step,
+    T,
+    Touched,
+    Work,
+    WorkError,
+)
 
 Synchronous: TypeAlias = Literal["full", "normal"]
 """`full`: what was confirmed outlives also a loss of power; `normal`: it outlives the process, but perhaps not the power."""
@@ -101,6 +115,8 @@ def carry_out(connection: sqlite3.Connection, make: Make[T], *, now_us: int) -> 
                 answer = execute(connection, text, values, now_us)
             case Many(text, many):
                 connection.executemany(DIALECT.spell(text), many)
+            case Several():
+                raise NotImplementedError("statements are not far from a file: nothing asks for several at once here")
             case Touched(run_ids):
                 touched += run_ids
             case Work(call):
