@@ -10,7 +10,7 @@ from surface_runs import with_external, with_inner_question, with_question, with
 class Told(Surface[str]):
     """Tells the types of events."""
 
-    def write(self, item):
+    def write(self, item, *, number=None):
         return item.encode()
 
     def _begin(self, event):

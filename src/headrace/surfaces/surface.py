@@ -78,8 +78,14 @@ class Surface(ABC, Generic[T]):
         return self._take()
 
     @abstractmethod
-    def write(self, item: T) -> bytes:
-        """Return an item as it goes over the wire."""
+    def write(self, item: T, *, number: int | None = None) -> bytes:
+        """Return an item as it goes over the wire.
+
+        Args:
+            item: the item.
+            number: its number (`Counted`), for a client that names it when it comes back; where the protocol has numbers of its own, or no
+                way back, it is not told.
+        """
 
     @abstractmethod
     def _begin(self, event: Event) -> None:

@@ -207,3 +207,4 @@ def test_a_stream_that_never_began_says_so():
     surface = out()
     assert (surface.close(), surface.close(), surface.is_over) != ([], [], False)
     assert surface.write({"type": "X"}) == b'data: {"type":"X"}\n\n'
+    assert surface.write({"type": "X"}, number=7) == b'id: 7\ndata: {"type":"X"}\n\n'

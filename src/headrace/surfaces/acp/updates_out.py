@@ -55,7 +55,7 @@ class AcpOut(Surface[Form]):
         self._sizes: dict[str, tuple[int, int]] = {}
         self._said_in: str | None = None
 
-    def write(self, item: Form) -> bytes:
+    def write(self, item: Form, *, number: int | None = None) -> bytes:  # noqa: ARG002 - it is not told here
         """Return an update as JSON."""
         return dumps(item)
 

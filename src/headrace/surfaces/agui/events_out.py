@@ -65,9 +65,9 @@ class AguiOut(Surface[Form]):
         self._error: events.ErrorRaised | None = None
         self._last: Event | None = None
 
-    def write(self, item: Form) -> bytes:
+    def write(self, item: Form, *, number: int | None = None) -> bytes:
         """Return an item as a server-sent event."""
-        return sse(item)
+        return sse(item, number=number)
 
     def feed(self, event: Event) -> list[Form]:
         """Return what the next event adds."""

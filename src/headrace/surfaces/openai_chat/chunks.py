@@ -69,7 +69,7 @@ class RunChunks(Surface[AssistantMessageChunk]):
         self._said_in: str | None = None
         self._told_in: str | None = None
 
-    def write(self, item: AssistantMessageChunk) -> bytes:
+    def write(self, item: AssistantMessageChunk, *, number: int | None = None) -> bytes:  # noqa: ARG002 - it is not told here
         """Return the chunk as JSON; wires write it as they have it."""
         return dumps(item)
 

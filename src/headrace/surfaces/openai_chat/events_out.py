@@ -55,7 +55,7 @@ class ChatOut(Surface[bytes]):
         self._end()
         return self._take()
 
-    def write(self, item: bytes) -> bytes:
+    def write(self, item: bytes, *, number: int | None = None) -> bytes:  # noqa: ARG002 - it is not told here
         """Return an item, which is server-sent events already."""
         return item
 

@@ -96,7 +96,7 @@ class ResponsesOut(Surface[bytes]):
         """`response`, encoded."""
         return dumps(self.response)
 
-    def write(self, item: bytes) -> bytes:
+    def write(self, item: bytes, *, number: int | None = None) -> bytes:  # noqa: ARG002 - it is not told here
         """Return an item, which is a server-sent event already."""
         return item
 

@@ -56,9 +56,9 @@ class VercelOut(Surface[Form]):
         self._inside: dict[str, Voice] = {}
         self._answered: set[str] = set()
 
-    def write(self, item: Form) -> bytes:
+    def write(self, item: Form, *, number: int | None = None) -> bytes:
         """Return an item as a server-sent event."""
-        return sse(item)
+        return sse(item, number=number)
 
     def _out_form(self, form: Form) -> None:
         self._out.append(form)
