@@ -33,7 +33,7 @@ GIVEN = """## How a headrace works
 
 A **headrace** leads the water from the river to the wheel. What counts is the *head*, the height that the water falls:
 
-$P = \\eta \\rho g Q h$, or in words: flow times height, times what the wheel makes of it.
+The power of a wheel is flow times height, times what the wheel makes of it.
 
 1. A weir holds the river back.
 2. The gate lets in as much as the wheel can take.

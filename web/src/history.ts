@@ -50,7 +50,7 @@ function itemOf(messageId: string, part: number, content: Part): Item {
     case "refusal":
       return { kind: "text", ...of, text: content.text, isRefusal: content.type === "refusal", isOver: true };
     case "reasoning":
-      return { kind: "reasoning", ...of, text: content.text ?? "", isOver: true, seconds: null, at: "" };
+      return { kind: "reasoning", ...of, text: content.text ?? "", isOver: true, isQuiet: true, seconds: null, at: "" };
     case "tool_call":
       return {
         ...newCall(of.key, content.name ?? ""), text: content.arguments ?? "{}", parsed: content.parsed ?? null, runnable: content.runnable ?? false, state: "not_run",

@@ -10,7 +10,8 @@ interface OfMessage { key: string; messageId: string; part: number }
 
 export interface UserItem { kind: "user"; key: string; parts: Part[]; at: string | null; isSteering: boolean }
 export interface TextItem extends OfMessage { kind: "text"; text: string; isRefusal: boolean; isOver: boolean }
-export interface ReasoningItem extends OfMessage { kind: "reasoning"; text: string; isOver: boolean; seconds: number | null; at: string }
+/** `isQuiet`: the answer goes on with something else, so it has thought, though more of it may still come. */
+export interface ReasoningItem extends OfMessage { kind: "reasoning"; text: string; isOver: boolean; isQuiet: boolean; seconds: number | null; at: string }
 export interface PartItem extends OfMessage { kind: "part"; content: Part }
 export interface CallItem extends OfMessage {
   kind: "call";

@@ -23,6 +23,8 @@ export class RunView {
   readonly messageIds = new Set<string>();
   /** Grows with every event that counted. */
   version = 0;
+  /** The reasoning that is going on, so far as is known. */
+  private thinking: string | null = null;
   private readonly places = new Map<string, number>();
 
   constructor(public runId: string) {}
@@ -60,17 +62,19 @@ export class RunView {
         this.open({ kind: "text", ...place(event, event.kind ?? "text"), text: "", isRefusal: event.kind === "refusal", isOver: false });
         break;
       case "text_delta":
+        this.hush();
         this.change<TextItem>(place(event, event.kind ?? "text").key, (item) => ({ text: item.text + event.text }));
         break;
       case "text_ended":
         this.change<TextItem>(place(event, event.kind ?? "text").key, () => ({ isOver: true }));
         break;
       case "reasoning_started":
-        this.open({ kind: "reasoning", ...place(event, "reasoning"), text: "", isOver: false, seconds: null, at: event.at });
+        this.open({ kind: "reasoning", ...place(event, "reasoning"), text: "", isOver: false, isQuiet: false, seconds: null, at: event.at });
         break;
       case "reasoning_delta":
         // Blocks end together when the answer ends, so how long it thought is told by its last words.
-        this.change<ReasoningItem>(place(event, "reasoning").key, (item) => ({ text: item.text + event.text, seconds: secondsBetween(item.at, event.at) }));
+        this.change<ReasoningItem>(place(event, "reasoning").key, (item) => ({ text: item.text + event.text, isQuiet: false, seconds: secondsBetween(item.at, event.at) }));
+        this.thinking = place(event, "reasoning").key;
         break;
       case "reasoning_ended":
         this.change<ReasoningItem>(place(event, "reasoning").key, () => ({ isOver: true }));
@@ -109,6 +113,7 @@ export class RunView {
   private takeOfCall(event: RunEvent): void {
     switch (event.type) {
       case "tool_call_started":
+        this.hush();
         this.open(newCall(event.call_key, event.name));
         break;
       case "tool_call_arguments":
@@ -150,6 +155,11 @@ export class RunView {
         this.feedInner(event.call_key, event.event);
         break;
     }
+  }
+
+  private hush(): void {
+    if (this.thinking !== null) this.change<ReasoningItem>(this.thinking, () => ({ isQuiet: true }));
+    this.thinking = null;
   }
 
   private feedInner(callKey: string, event: RunEvent): void {

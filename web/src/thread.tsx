@@ -57,13 +57,14 @@ function Reasoning({ item }: { item: ReasoningItem }) {
   const [chosen, choose] = useState<boolean | null>(null);
   const isOpen = chosen ?? false;
   if (item.isOver && item.text.trim() === "") return null;
-  const words = item.isOver ? `Thought${item.seconds !== null && item.seconds >= 1 ? ` for ${duration(item.seconds)}` : ""}` : "Thinking…";
+  const isLive = !item.isOver && !item.isQuiet;
+  const words = !isLive ? `Thought${item.seconds !== null && item.seconds >= 1 ? ` for ${duration(item.seconds)}` : ""}` : "Thinking…";
   const lines = item.text.trimEnd().split("\n");
   return (
-    <details class={`reasoning ${item.isOver ? "" : "live"}`} open={isOpen}>
+    <details class={`reasoning ${isLive ? "live" : ""}`} open={isOpen}>
       <summary onClick={(event) => { event.preventDefault(); choose(!isOpen); }}>
         <Icon name="think" size={16} /><span class="words">{words}</span>
-        {!item.isOver && !isOpen && <span class="line">{lines[lines.length - 1]!.slice(-160)}</span>}
+        {isLive && !isOpen && <span class="line">{lines[lines.length - 1]!.slice(-160)}</span>}
         <Icon name="chevron" size={16} />
       </summary>
       {isOpen && <Prose text={item.text} isOver={item.isOver} />}
@@ -132,7 +133,7 @@ function Together({ conversation, desk }: { conversation: Conversation; desk: De
 /** What is going on where nothing can be seen of it. */
 function Working({ run }: { run: RunView }) {
   const last = run.items[run.items.length - 1];
-  const isShown = last && ((last.kind === "text" && !last.isOver) || (last.kind === "reasoning" && !last.isOver) || (last.kind === "call" && (last.state === "running" || last.state === "streaming")));
+  const isShown = last && ((last.kind === "text" && !last.isOver) || (last.kind === "reasoning" && !last.isOver && !last.isQuiet) || (last.kind === "call" && (last.state === "running" || last.state === "streaming")));
   if (run.isOver || run.status === "waiting" || isShown) return null;
   return <p class="working"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="hidden">Working</span></p>;
 }

@@ -43,6 +43,13 @@ test("blocks stand in the order of their parts, also when they interleave", () =
   assert.deepEqual(view.items.map((item) => [item.kind, "text" in item ? item.text : ""]), [["reasoning", "a"], ["text", "bc"]]);
 });
 
+test("reasoning is quiet once the answer goes on, and lives again if more of it comes", () => {
+  const started = [{ type: "reasoning_started", ...m1, part: 0 }, { type: "reasoning_delta", ...m1, part: 0, text: "a" }];
+  const quiet = (...events: Loose[]) => (viewOf(log(...started, ...events)).items[0] as { isQuiet?: boolean }).isQuiet;
+  const text = [{ type: "text_started", ...m1, part: 1 }, { type: "text_delta", ...m1, part: 1, text: "b" }];
+  assert.deepEqual([quiet(), quiet(...text), quiet(...text, started[1]!), quiet(CALL[0]!)], [false, true, false, true]);
+});
+
 test("the final call overrides its pieces", () => {
   const [item] = viewOf(log(...CALL)).items;
   assert.equal(item?.kind === "call" && item.name, "pay");
