@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import statistics
 import time
 
 import pytest
@@ -41,22 +40,21 @@ async def test_a_writer_in_another_process_wakes_who_waits(place):
         assert len(answer[1]) == 1
 
 
-async def test_news_from_another_process_come_within_50_ms(place):
+async def test_a_reader_follows_a_writer_in_another_process(place):
+    """How far it is behind is measured in bench/sessions.py; here it must not sleep until its time is up."""
     new_store, where = place
-    lags = []
-    async with new_store() as store, OtherProcess(*where) as other:
+    news = 0
+    async with asyncio.timeout(60), new_store() as store, OtherProcess(*where) as other:
         await started(store)
         await other.tell(write="r")
         seen = 0
-        while len(lags) < 40:
-            began = time.monotonic()
-            await store.changed("r", seen, 5)
-            found = await store.entries("r", seen)
-            if found:
-                lags.append(time.monotonic() - began)
+        while news < 40:
+            await store.changed("r", seen, 60)
+            if found := await store.entries("r", seen):
+                assert [entry.seq for entry in found] == list(range(seen + 1, found[-1].seq + 1))
+                news += 1
                 seen = found[-1].seq
         await other.killed()
-    assert statistics.median(lags) < 0.05
 
 
 async def test_of_two_processes_one_takes_a_run_up(place):
