@@ -152,6 +152,26 @@ def with_inner_question() -> Played:
     return Played(calls(call("clerk", task="Pay Bob.")), "Done.", tools=[inner.as_tool("clerk", "Pays.")])
 
 
+def with_void_after_more() -> Played:
+    """An answer with thinking and a call that is taken back, after a round with all kinds of parts and a bad argument."""
+    first = calls(THOUGHT, TextPart("a"), call("weather", city="Oslo"), TextPart("b"), ToolCallPart(id="c2", name="weather", arguments="{"))
+    void = list(chunks_of(calls(THOUGHT, TextPart("wrong"), call("weather", "c3", city="Rome")), 3))[:-2]
+    return Played(first, [*void, AttemptDiscarded(1, "it died"), *chunks_of(AssistantMessage("right"), None)])
+
+
+def with_nested() -> Played:
+    """A sub-agent of a sub-agent, which asks for a yes; beside it one that fails."""
+    fails = Agent(ScriptedModel(RateLimitError("slow down", status=429)), claims=MemoryClaims())
+    innermost = Agent(ScriptedModel(calls(call("pay", "p1", to="Bob", euros=1)), "Paid inside."), tools=[pay], claims=MemoryClaims())
+    inner = Agent(
+        ScriptedModel(calls(call("clerk", "i1", task="Pay Bob.")), "Done inside."),
+        tools=[innermost.as_tool("clerk", "Pays.")],
+        claims=MemoryClaims(),
+    )
+    tools = [inner.as_tool("chief", "Has things paid."), fails.as_tool("broken", "Fails.")]
+    return Played(calls(call("chief", "c1", task="Pay Bob."), call("broken", "c2", task="Fail.")), "Done.", tools=tools)
+
+
 def with_meddling(meddle: Callable[[Any], None], *answers: Any) -> Played:
     """A run in whose first tool somebody meddles with it."""
     made: list[Event] = []
@@ -185,7 +205,7 @@ def steered() -> Played:
 
 
 SCENARIOS = (
-    with_tool, with_question, with_external, with_invalid, with_void, with_error, with_inner_question, interrupted, steered
+    with_tool, with_question, with_external, with_invalid, with_void, with_error, with_inner_question, with_nested, with_void_after_more, interrupted, steered,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from headrace.messages.message import AssistantMessage
 from headrace.messages.parts import MediaPart, TextPart
 from headrace.surfaces.agui.events_out import AguiOut, knows_outcomes
 from surface_runs import (
+    SCENARIOS,
     Played,
     call,
     calls,
@@ -23,9 +24,11 @@ from surface_runs import (
     with_external,
     with_inner_question,
     with_invalid,
+    with_nested,
     with_question,
     with_tool,
     with_void,
+    with_void_after_more,
     world_legs,
 )  # fmt: skip
 
@@ -166,6 +169,45 @@ def test_a_sub_agent_is_told_apart_and_its_questions_are_its_own():
     forms = shown(played)
     assert of(forms, "SUBAGENT_STARTED")[0]["subagentRunId"] == begun["subagentRunId"]
     assert of(forms, "SUBAGENT_FINISHED")[0]["outcome"] == {"type": "success"}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_every_scenario(scenario):
+    shown(scenario())
+
+
+def test_agents_inside_of_agents():
+    played = with_nested()
+    forms = shown(played)
+    begun = {form["name"]: form for form in of(forms, "SUBAGENT_STARTED")}
+    assert set(begun) == {"chief", "clerk", "broken"}
+    assert begun["clerk"]["parentSubagentRunId"] == begun["chief"]["subagentRunId"]
+    assert [form["subagentRunId"] for form in of(forms, "SUBAGENT_ERROR")] == [begun["broken"]["subagentRunId"]]
+    (interrupt,) = forms[-1]["outcome"]["interrupts"]
+    assert interrupt["subagentRunId"] == begun["clerk"]["subagentRunId"]
+    outcomes = {form["subagentRunId"]: form["outcome"] for form in of(forms, "SUBAGENT_FINISHED")}
+    assert outcomes[begun["clerk"]["subagentRunId"]]["interruptIds"] == [interrupt["id"]]
+    assert outcomes[begun["chief"]["subagentRunId"]]["interruptIds"] == []
+    played.resume(played.pending["pay"].approve())
+    shown(played)
+    assert played.result.message.text == "Done."
+
+
+def test_a_snapshot_holds_what_was_shown_by_the_names_that_it_had():
+    forms = shown(with_void_after_more())
+    (snapshot,) = of(forms, "MESSAGES_SNAPSHOT")
+    at = forms.index(snapshot)
+    messages = snapshot["messages"]
+    assert [message["role"] for message in messages] == ["reasoning", "assistant", "assistant", "tool", "tool"]
+    named = {
+        form["messageId"] for form in forms[:at] if form["type"] in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "TOOL_CALL_RESULT")
+    }
+    assert {message["id"] for message in messages} < named
+    assert [message.get("content") for message in messages[:3]] == ["hm", "a", "b"]
+    calls_made = [form["toolCallId"] for form in of(forms[:at], "TOOL_CALL_START")]
+    assert [made["id"] for made in messages[1]["toolCalls"]] == calls_made[:2]
+    assert "proof" in messages[0]["encryptedValue"]
+    assert any(message.get("error") for message in messages)
 
 
 def test_progress_and_pieces_of_output_are_said():

@@ -29,11 +29,6 @@ class RunItems(ItemsOut):
         out, self._out = self._out, []
         return out
 
-    @property
-    def next_number(self) -> int:
-        """The number that the next event gets."""
-        return self._number
-
     def forms(self) -> list[JSON]:
         """Return the items that count, as they stand."""
         return [item.form() for item in self.all if item.index not in self._void]
