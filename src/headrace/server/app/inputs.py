@@ -17,7 +17,7 @@ from headrace.agent.permission.rules import Rule
 from headrace.errors import UsageError
 from headrace.messages.checked import located
 from headrace.messages.message import READER, Message, UserMessage
-from headrace.messages.parts import MediaPart, Part, ToolResultPart
+from headrace.messages.parts import MediaPart, OpaquePart, Part, ToolResultPart
 from headrace.server.app.limits import Limits
 
 _TYPE: Final = re.compile(r"(image|audio|video|application|text)/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
@@ -82,6 +82,10 @@ class Inputs:
         if len(parts) > self._limits.max_parts:
             raise UsageError(f"{path} has {len(parts)} parts; at most {self._limits.max_parts} are taken", argument=path)
         for n, part in enumerate(parts):
+            if isinstance(part, OpaquePart):
+                raise UsageError(
+                    f"{path}[{n}].type is {str(part.raw.get('type'))[:100]!r}, which is no type of a part", argument=f"{path}[{n}].type"
+                )
             if isinstance(part, MediaPart):
                 self._check_medium(part, f"{path}[{n}]")
             elif isinstance(part, ToolResultPart):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import msgspec
+
 from headrace.inspect import serve
 from headrace.server.app.asks import Ask
 from headrace.server.app.faults import FaultError
@@ -16,6 +18,10 @@ from headrace.server.app.routing import Answer, Whole
 POLICY: Final = "frame-ancestors 'none'"
 """Beside the policy that the page itself brings, which knows its scripts by their digests."""
 _MAX_WAITING: Final = 8
+
+
+class _Refused(msgspec.Struct):
+    error: dict[str, str]
 
 
 class Inspector:
@@ -44,4 +50,7 @@ class Inspector:
 
 
 def _whole(answer: serve.Answer) -> Whole:
+    if answer.status >= 400:
+        message = msgspec.json.decode(answer.body, type=_Refused).error["message"]
+        raise FaultError("too_large" if answer.status == 413 else "usage", message)
     return Whole(answer.body, answer.status, answer.content_type, (("cache-control", "no-store"),))

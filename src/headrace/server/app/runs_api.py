@@ -128,7 +128,6 @@ class RunsAPI:
 
 def _after(ask: Ask) -> int:
     """Return the last event that a reader has: what it says in the query, or in the header by which browsers say it."""
-    if "after" in ask.query:
-        return ask.number("after", 0)
     header = ask.headers.get("last-event-id")
-    return 0 if not header else whole_number(header, "Last-Event-ID")
+    last = 0 if not header else whole_number(header, "Last-Event-ID")
+    return ask.number("after", last)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Final, Protocol, cast
 
 from headrace.errors import HeadraceError
@@ -20,6 +21,7 @@ from headrace.server.app.faults import FaultError
 from headrace.server.app.keys import Key
 from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
+from headrace.server.app.routing import Whole
 from headrace.server.asgi import ClientLeftError, Headers
 from headrace.server.gateway.caller import Caller
 from headrace.server.gateway.eager import Resumed
@@ -129,22 +131,6 @@ class Streams:
                 "unavailable", f"{self.limits.max_streams} streams are open, which is all that are served at once", retry_after_s=1
             )
 
-    async def wait(self, key: Key, route: str, entries: AsyncIterator[Entry], take: Callable[[Entry], object]) -> None:
-        """Read a log to its end for an answer that comes whole.
-
-        Raises:
-            FaultError: the server ends, or there are too many.
-        """
-        with self.entered(key, route):
-            try:
-                async for entry in entries:
-                    take(entry)
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if self.is_leaving and task is not None and task.uncancel() == 0:
-                    raise leaving() from None
-                raise
-
 
 def leaving() -> FaultError:
     """Return the fault for whoever comes while the server ends."""
@@ -163,7 +149,7 @@ class Stream:
         *,
         headers: Headers = (),
         prelude: bytes = b"",
-        media_type: str = EVENTS,
+        on_left: Callable[[], object] | None = None,
     ) -> None:
         """Hold what is to be sent.
 
@@ -174,7 +160,7 @@ class Stream:
             voice: what is said of it.
             headers: of the protocol.
             prelude: what is sent at once, so that the reader knows that it is heard.
-            media_type: what the stream is.
+            on_left: what is done if the reader leaves before the end; may be async.
         """
         self._streams = streams
         self._route = route
@@ -182,14 +168,14 @@ class Stream:
         self._voice = voice
         self._headers = headers
         self._prelude = prelude
-        self._media_type = media_type
+        self._on_left = on_left
 
     async def send(self, ask: Ask, headers: Headers) -> int:
         """Send it; see `Answer`."""
         limits = self._streams.limits
         own = tuple(one for one in self._headers if one[0] not in ("cache-control", "x-accel-buffering"))
         caller = Caller(ask.receive, ask.send, (*own, *headers), keep_alive_s=limits.keep_alive_s, stall_s=limits.stall_s)
-        caller.will_stream(self._media_type)
+        caller.will_stream(EVENTS)
         with self._streams.entered(ask.key, self._route):
             try:
                 async with caller, contextlib.aclosing(self._entries):
@@ -198,6 +184,7 @@ class Stream:
                 if "took nothing" in str(error):
                     self._streams.metrics.cut_off.add()
                 await cut(ask)
+                await left(self._on_left)
             except HeadraceError as error:
                 LOG.warning("id=%s a stream broke off: %s: %s", ask.id, type(error).__name__, error)
                 await cut(ask)
@@ -248,6 +235,68 @@ class Stream:
                 await asyncio.sleep(0)  # a log that is there already must not keep the others waiting
         if size:
             await caller.write(b"".join(pieces))
+
+
+class Gathered:
+    """An answer that comes whole when a leg of a run has ended."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        route: str,
+        entries: AsyncGenerator[Entry],
+        take: Callable[[Entry], bool],
+        answer: Callable[[], Whole],
+        *,
+        on_left: Callable[[], object] | None = None,
+    ) -> None:
+        """Hold what is to be read.
+
+        Args:
+            streams: counts it.
+            route: the name of its route.
+            entries: the log.
+            take: takes an entry; returns whether it was the last one.
+            answer: makes the answer then.
+            on_left: what is done if the client leaves before; may be async.
+        """
+        self._streams, self._route, self._entries = streams, route, entries
+        self._take, self._answer, self._on_left = take, answer, on_left
+
+    async def send(self, ask: Ask, headers: Headers) -> int:
+        """Send it; see `Answer`."""
+        limits = self._streams.limits
+        caller = Caller(ask.receive, ask.send, headers, keep_alive_s=limits.keep_alive_s, stall_s=limits.stall_s)
+        with self._streams.entered(ask.key, self._route):
+            try:
+                async with caller, contextlib.aclosing(self._entries):
+                    await self._read()
+                    caller.is_over = True
+            except ClientLeftError:
+                await left(self._on_left)
+                raise
+        return await self._answer().send(ask, headers)
+
+    async def _read(self) -> None:
+        try:
+            async for entry in self._entries:
+                if self._take(entry):
+                    return
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._streams.is_leaving and task is not None and task.uncancel() == 0:
+                raise leaving() from None
+            raise
+
+
+async def left(then: Callable[[], object] | None) -> None:
+    """Do what is to be done when a client has left."""
+    done = None if then is None else then()
+    if inspect.isawaitable(done):
+        try:
+            await done
+        except HeadraceError as error:
+            LOG.warning("what was to be done when a client left failed: %s: %s", type(error).__name__, error)
 
 
 async def _sent(caller: Caller, data: bytes) -> BaseException | None:
