@@ -141,6 +141,7 @@ export class Store implements World {
   async fork(session: string, at?: number): Promise<void> {
     await this.change(async () => {
       const record = await this.api.fork(session, at);
+      if (record.title) await this.api.rename(record.id, `${record.title.slice(0, 190)} (fork)`);
       this.open(record.id);
     });
   }

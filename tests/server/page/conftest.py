@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from fake_chat_server import FakeChat
+from chat_server import KilledChat, ServedChat
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-SERVERS = {"fake": FakeChat}
+SERVERS = {"served": ServedChat}
 """By name, what serves the page: a context manager with `url`, `drop()` (break all connections, listen no more; runs go on) and `back()`; takes `key`."""
 
 
@@ -30,6 +30,13 @@ def chat(request):
 def locked_chat(request):
     """One that asks for the key `mill-key`."""
     with request.param(key="mill-key") as server:
+        yield server
+
+
+@pytest.fixture
+def mortal_chat(tmp_path):
+    """One that can be killed, and takes up its runs again."""
+    with KilledChat(tmp_path) as server:
         yield server
 
 

@@ -124,3 +124,30 @@ def test_a_key_is_asked_for_kept_for_the_tab_and_sent(browser, locked_chat, new_
     tab.wait_for_end()
     assert len(tab.words()) == 20
     assert "mill-key" not in tab.page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_a_server_that_is_killed_in_mid_stream_and_started_again(mortal_chat, new_tab):
+    tab = new_tab(url=mortal_chat.url).open()
+    tab.page.set_default_timeout(40_000)  # a dead process is given up after some seconds
+    tab.say("slowly 120")
+    tab.wait_for_word("w10")
+    mortal_chat.drop()
+    tab.page.get_by_text("Connection lost.").wait_for()
+    mortal_chat.back()
+    tab.page.get_by_text("Connected again.").wait_for()
+    tab.wait_for_end()
+    assert tab.words() == WORDS
+    assert tab.page.locator(".bubble").all_inner_texts() == ["slowly 120"]
+
+    # A call that was under way may have had its effect: a person says what became of it.
+    tab.say("grind 60")
+    tab.page.get_by_text("sack 1 is flour").wait_for()
+    mortal_chat.drop()
+    mortal_chat.back()
+    tab.button("It ran: give its result").click()
+    tab.shoot("in-doubt")
+    tab.page.get_by_label("What the call gave").fill("sixty sacks of flour")
+    tab.button("Give the value").click()
+    tab.wait_for_end(2)
+    assert "Done: sixty sacks of flour" in tab.thread.inner_text()
+    assert tab.said == []

@@ -116,16 +116,6 @@ def test_an_error_from_outside(desk):
     assert "the thermometer is gone" in desk.page.locator(".card").inner_text()
 
 
-def test_a_call_in_doubt(desk):
-    ask(desk, "crash")
-    assert desk.state("grind") == "in doubt"
-    desk.button("It ran: give its result").click()
-    desk.page.get_by_label("What the call gave").fill("two sacks of flour")
-    desk.button("Give the value").click()
-    desk.wait_for_end()
-    assert "two sacks of flour" in desk.thread.inner_text()
-
-
 def test_a_question_from_inside_stands_inside_and_is_answered_there(desk):
     ask(desk, "delegate")
     assert desk.page.locator(".card .inner .card .question").count() == 1
