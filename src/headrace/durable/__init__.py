@@ -13,6 +13,7 @@ except ImportError as error:
 from headrace.durable.database import Database
 from headrace.durable.pace import Pace
 from headrace.durable.runs import DurableRuns
+from headrace.durable.system import is_stuck
 
-__all__ = ["Database", "DurableRuns", "Pace"]
+__all__ = ["Database", "DurableRuns", "Pace", "is_stuck"]
 del _dbos

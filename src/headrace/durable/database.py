@@ -22,6 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from headrace.errors import ConfigError
 from headrace.sessions.sqlite import SQLiteStore
+from headrace.sessions.sqlite.connection import make_file
 from headrace.sessions.store import Store
 
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,57}")
@@ -85,10 +86,15 @@ class Database(msgspec.Struct, frozen=True):
         return cls(url=url, schema=f"{schema}_dbos")
 
     def engine(self) -> Engine:
-        """Return what connects to it; nothing is connected yet."""
+        """Return what connects to it; nothing is connected yet, but a file is made, for this user alone.
+
+        Raises:
+            OSError: it cannot be made.
+        """
         if self.path is None:
             connect = partial(psycopg.connect, self.url, connect_timeout=_CONNECT_TIMEOUT_S, application_name="headrace durable")
             return create_engine("postgresql+psycopg://", creator=connect, pool_size=_POOL, max_overflow=0, pool_pre_ping=True)
+        make_file(self.path)
         engine = create_engine(URL.create("sqlite", database=str(self.path)), pool_size=_POOL, max_overflow=0)
         event.listen(engine, "connect", _prepared)
         return engine

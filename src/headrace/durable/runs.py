@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from headrace.agent.agent import Agent
 from headrace.durable.database import Database
@@ -87,7 +87,7 @@ class DurableRuns(Front):
         super().__init__(agent, store, place, name=name, worker_id=worker_id, new_id=new_id)
         self._works = works
         self._pace = pace
-        self._legs: dict[str, asyncio.Task[None] | None] = {}
+        self._legs: dict[str, asyncio.Task[Any]] = {}
         """The tasks of the legs that are worked on here, by their runs."""
         self._pulse = Pulse()
         self._system = System(
@@ -130,8 +130,8 @@ class DurableRuns(Front):
         self._is_open = False
         await self._pulse.stop()
         self._place.let_go()
-        if tasks := [task for task in self._legs.values() if task is not None]:
-            await asyncio.wait(tasks, timeout=_CLOSE_S)  # one that waits for a database that is away would wait with it
+        if self._legs:
+            await asyncio.wait(self._legs.values(), timeout=_CLOSE_S)  # one that waits for a database that is away would wait with it
         await self._system.close()
         with contextlib.suppress(StoreError):
             await self.store.forget_worker(self.worker_id)
@@ -171,9 +171,13 @@ class DurableRuns(Front):
         Raises:
             asyncio.CancelledError: it stops here, and its workflow is left as it is, for whoever comes next.
         """
-        if run_id in self._legs or not self._is_open:
+        while (before := self._legs.get(run_id)) is not None:  # the leg before is being left at this moment
+            await asyncio.wait([before])
+        if not self._is_open:
             raise asyncio.CancelledError
-        self._legs[run_id] = asyncio.current_task()
+        task = asyncio.current_task()
+        assert task is not None
+        self._legs[run_id] = task
         try:
             await self._leg(Leg(run_id, after, born))
         except FencedError as error:

@@ -24,6 +24,7 @@ from headrace.sessions.workers import Watch
 LOG: Final = logging.getLogger("headrace.durable")
 _FIRST_PAUSE_S: Final = 1.0
 _MAX_PAUSE_S: Final = 300.0
+_KNOWN_S: Final = 60.0
 _TIDY_S: Final = 3600.0
 
 
@@ -67,8 +68,8 @@ class Sweeper:
         self._is_here = is_here
         self._keep_s = keep_s
         self._monotonic = monotonic
-        self._known: set[str] = set()
-        """Runs on their way that are known to have a workflow, as `id/epoch`."""
+        self._known: dict[str, float] = {}
+        """Runs that are queued, as `id/epoch`, and until when they need not be looked at again."""
         self._pauses: dict[str, tuple[float, float]] = {}
         """By run: how long this worker's own is left alone once it has stopped here, and until when."""
         self._tidy_at = monotonic() + _TIDY_S
@@ -124,21 +125,25 @@ class Sweeper:
     async def _adopt(self, pending: Collection[str]) -> None:
         """Give runs that are on their way and have no workflow one."""
         runs_pending = {run_of(workflow_id) for workflow_id in pending}
-        known: set[str] = set()
+        known: dict[str, float] = {}
         before: str | None = None
         while page := await self._store.runs(statuses=("queued", "running"), before=before):
             before = page[-1].id
             for record in page:
-                mark = f"{record.id}/{record.epoch}"
-                is_cared_for = record.owner not in (None, self._worker_id) and not self._watch.is_dead(record.owner)
-                if mark in self._known or record.id in runs_pending:
-                    known.add(mark)
-                elif not is_cared_for and not self._is_here(record.id):
+                if record.id in runs_pending or self._is_here(record.id) or not self._is_left(record):
+                    continue
+                mark, now = f"{record.id}/{record.epoch}", self._monotonic()
+                known[mark] = self._known.get(mark, 0.0)
+                if known[mark] <= now:
+                    known[mark] = now + _KNOWN_S
                     with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
-                        if Request.decoded(record.request).agent == self._name:
-                            await self._adopt_one(record)
-                        known.add(mark)
+                        await self._adopt_one(record)
         self._known = known
+
+    def _is_left(self, record: RunRecord) -> bool:
+        """Whether nobody else cares for a run of this agent."""
+        is_cared_for = record.owner not in (None, self._worker_id) and not self._watch.is_dead(record.owner)
+        return not is_cared_for and Request.decoded(record.request).agent == self._name
 
     async def _adopt_one(self, record: RunRecord) -> None:
         leg = await Leg.present(self._store, record)

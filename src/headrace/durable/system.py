@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -30,7 +32,6 @@ WORKFLOW: Final = "headrace.leg"
 VERSION: Final = "headrace-1"
 """Of the workflow and its steps; DBOS lets a worker take up only what its own version has begun. Ours changes only with what a leg is."""
 _PAGE: Final = 500
-_SHUTDOWN_S: Final = 15.0
 
 Work = Callable[[str, int, int], Awaitable[None]]
 
@@ -94,9 +95,9 @@ class System:
             StateError: DBOS is in use in this process already; there is one in each.
             StoreError: the database cannot be reached or written.
         """
-        self._engine = self._database.engine()
         try:
             async with _as_store_errors("cannot be opened"):
+                self._engine = self._database.engine()
                 self._launch()  # in the event loop's own thread, so that workflows run in this loop
                 self._reached = self._client()
                 await self._register()
@@ -238,6 +239,17 @@ async def _destroyed() -> None:
     await loop.run_in_executor(executor, DBOS.destroy)
     loop.set_default_executor(executor)  # DBOS had put its own in place, which is shut down now
     _HERE.clear()
+
+
+def is_stuck(patience_s: float = 2.0) -> bool:
+    """Whether threads of DBOS, which was shut down, still wait for a database that does not answer."""
+    deadline = time.monotonic() + patience_s
+    for thread in threading.enumerate():
+        if thread.name.startswith("dbos-executor-"):
+            thread.join(max(deadline - time.monotonic(), 0))
+            if thread.is_alive():
+                return True
+    return False
 
 
 @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
