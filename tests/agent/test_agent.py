@@ -727,3 +727,19 @@ async def test_a_message_that_its_provider_begins_anew_voids_what_came_before_it
     assert fold(seen) == run.result.messages
     started = {event.call_key for event in seen if event.type == "tool_call_started"}
     assert started == {event.call_key for event in seen if event.type == "tool_call_ended"}
+
+
+async def test_the_same_agent_with_more_tools_is_another_one():
+    plain = Agent(ScriptedModel(calls(call(name="clock", arguments="{}")), "done", "again"), tools=[])
+
+    @tool
+    def clock() -> str:
+        """Say the time."""
+        return "noon"
+
+    more = plain.with_tools([clock])
+    assert (plain.tools.names, more.tools.names) == ((), ("clock",))
+    assert (await more.run("time?")).message.text == "done"
+    assert (await plain.run("hello")).message.text == "again"
+    with pytest.raises(UsageError, match="two tools"):
+        more.with_tools([clock])

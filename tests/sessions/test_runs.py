@@ -15,7 +15,7 @@ from headrace.messages.message import UserMessage
 from headrace.models.scripted import ScriptedModel
 from headrace.sessions.memory import MemoryStore
 from headrace.sessions.runs import Runs
-from headrace.tools.tool import tool
+from headrace.tools.tool import Tool, tool
 from lasting import begun, streamed
 from pausing import call, calls
 
@@ -268,3 +268,20 @@ async def test_a_conversation_gets_its_title_from_its_first_question():
         await runs.store.set_title("s", "My own")
         await runs.wait((await runs.start("And in Rome?", session_id="s")).id)
         assert (await runs.store.session("s")).title == "My own"
+
+
+async def test_a_caller_brings_tools_of_its_own_and_answers_for_them():
+    measure = Tool(name="measure", description="Measure.", parameters={"type": "object"}, external=True)
+    store = MemoryStore()
+    async with runs_of(calls(call("a", "measure", of="it")), store=store) as runs:
+        run_id = (await runs.start("go", tools=[measure])).id
+        assert (await runs.wait(run_id)).generate_reason == "awaiting_external"
+    async with runs_of("done", store=store) as other:
+        (pending,) = (await other.result(run_id)).pending
+        await other.resume(run_id, pending.answer(42))
+        await other.wait(run_id)
+        assert (await other.result(run_id)).message.text == "done"
+        with pytest.raises(UsageError, match="not external"):
+            await other.start("go", tools=[act])
+        with pytest.raises(UsageError, match="two tools"):
+            await other.start("go", tools=[measure.replace(name="act")])

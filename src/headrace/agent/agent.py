@@ -7,6 +7,7 @@ no state of a run, so one agent serves any number of runs at the same time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, Final, Self
 
@@ -167,12 +168,7 @@ class Agent:
             new_id=new_id or made_id,
             now=now or clock,
         )
-        self._start = Start(
-            self._setup,
-            tools=here,
-            sessions=store,
-            permissions=permissions_of(permissions),
-        )
+        self._start = Start(self._setup, tools=here, sessions=store, permissions=permissions_of(permissions))
 
     def __repr__(self) -> str:
         """Show the model and the tools."""
@@ -213,12 +209,15 @@ class Agent:
         if self._is_own_model:
             await self.model.aclose()
 
-    def messages_of(self, input: Content | Message | Sequence[Message]) -> tuple[Message, ...]:  # noqa: A002 - the word of the contract
-        """Return the messages that an input stands for: a text becomes a user message with an id and a time.
+    def with_tools(self, tools: Iterable[ToolLike | Toolset]) -> Agent:
+        """Return the same agent with more tools; the model stays this one's. A `UsageError` if two tools have one name."""
+        more = copy(self)
+        more._is_own_model, more._blocks = False, []
+        more._setup, more._start = self._start.with_tools(tools)
+        return more
 
-        Raises:
-            UsageError: it is empty, or no input.
-        """
+    def messages_of(self, input: Content | Message | Sequence[Message]) -> tuple[Message, ...]:  # noqa: A002 - the word of the contract
+        """Return the messages that an input stands for (a text: a user message with an id and a time), or raise a `UsageError`."""
         return self._start.messages_of(input)
 
     def as_tool(self, name: str, description: str, **options: Any) -> Tool[..., Any]:

@@ -44,12 +44,7 @@ class Answering(msgspec.Struct, frozen=True):
         spec, has_tools = output_of(output_type), bool(len(tools)) or has_sources
         if spec is None:
             return cls()
-        for name in spec.tool_names:
-            if tools.get(name) is not None:
-                help_ = "rename it, or name the answer: OutputSpec.of(…, name=…)"
-                raise UsageError(
-                    f"tools has a tool {name!r}, which is what the tool that gives the answer is called: {help_}", argument="tools"
-                )
+        check_answer_names(spec.tool_names, tools)
         profile = getattr(model, "profile", None)
         mode = spec.mode_for(profile, has_tools=has_tools)
         return cls(Wanted(spec, mode), spec.request_parts(mode, profile, has_tools=has_tools))
@@ -120,6 +115,16 @@ def offered_tools(tools: Toolset, policy: ContextPolicy, *, has_groups: bool) ->
     if has_groups:
         extra.append(switch_tool(tools))
     return Toolset([tools, *extra]) if extra else tools
+
+
+def check_answer_names(names: Iterable[str], tools: Toolset) -> None:
+    """Check that no tool is called as one that gives the answer."""
+    for name in names:
+        if tools.get(name) is not None:
+            help_ = "rename it, or name the answer: OutputSpec.of(…, name=…)"
+            raise UsageError(
+                f"tools has a tool {name!r}, which is what the tool that gives the answer is called: {help_}", argument="tools"
+            )
 
 
 def rules_of(

@@ -5,22 +5,24 @@ The rule of this file: everything that can be wrong in it is wrong at once, befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias, cast
+
+import msgspec
 
 from headrace.agent.engine import Engine
 from headrace.agent.events import Event
-from headrace.agent.given import checked_input, history_of, permissions_of
+from headrace.agent.given import check_answer_names, checked_input, history_of, offered_tools, permissions_of
 from headrace.agent.journal import Journal
 from headrace.agent.permission.judging import Permissions
 from headrace.agent.resuming import Resumed
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import Session, SessionStore, checked_keep
-from headrace.agent.setup import Setup, Talk
+from headrace.agent.setup import Offer, Setup, Talk
 from headrace.errors import UsageError
 from headrace.messages.fields import Content
 from headrace.messages.message import Message, UserMessage
-from headrace.tools.toolset import Toolset
+from headrace.tools.toolset import ToolLike, Toolset
 
 Sink: TypeAlias = Callable[[Event], object]
 """Sees every event as it is made."""
@@ -43,6 +45,19 @@ class Start:
         self.tools = tools
         self.sessions = sessions
         self.permissions = permissions
+
+    def with_tools(self, tools: Iterable[ToolLike | Toolset]) -> tuple[Setup, Start]:
+        """Return what runs with more tools share, and what starts them.
+
+        Raises:
+            UsageError: two tools have one name, or one is called as the tool that gives the answer.
+        """
+        setup, here = self.setup, Toolset((self.tools, *tools))
+        offered = offered_tools(here, setup.context, has_groups=setup.groups is not None and not setup.sources)
+        check_answer_names(() if setup.rules.wanted is None else setup.rules.wanted.spec.tool_names, offered)
+        rules = msgspec.structs.replace(setup.rules, tools=offered.names)
+        setup = msgspec.structs.replace(setup, offer=Offer.of(offered, setup.output), rules=rules)
+        return setup, Start(setup, tools=here, sessions=self.sessions, permissions=self.permissions)
 
     def new(
         self,

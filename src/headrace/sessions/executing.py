@@ -188,7 +188,7 @@ class Execution:
     async def _begun(self) -> Run:
         """Return the run, to begin it."""
         request = Request.decoded(self.record.request)
-        return self._agent.stream(
+        return request.agent_for(self._agent).stream(
             list(request.input),
             session=self._session(),
             history=request.history,
@@ -211,7 +211,8 @@ class Execution:
         state = await state_of(self._store, record, events)
         replies = [reply for given in answers for reply in given.unheard(events)] if checkpoint.is_open else []
         self.heard_steers |= _steers_in(state, events)
-        return self._agent.resume_stream(state, replies, session=self._session(), deps=self._deps, journal=self.journal)
+        agent = Request.decoded(record.request).agent_for(self._agent)
+        return agent.resume_stream(state, replies, session=self._session(), deps=self._deps, journal=self.journal)
 
     def _session(self) -> Session | None:
         session_id = self.record.session_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
 
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Reply
@@ -24,11 +25,12 @@ from headrace.sessions.executing import Execution
 from headrace.sessions.place import Place
 from headrace.sessions.reading import read
 from headrace.sessions.records import Entry, NewRun, RunRecord
-from headrace.sessions.request import Request
+from headrace.sessions.request import Request, external_specs
 from headrace.sessions.restoring import log_of, restored, state_of
 from headrace.sessions.signals import answers_form, steer_form
 from headrace.sessions.store import Store
 from headrace.sessions.workers import new_worker_id
+from headrace.tools.tool import Tool
 
 
 class Front:
@@ -84,6 +86,7 @@ class Front:
         history: Iterable[Message] = (),
         keep: str = "rounds",
         permissions: Permissions | Mode | None = None,
+        tools: Iterable[Tool[..., Any]] = (),
     ) -> RunRecord:
         """Begin a run and return it; it goes on by itself.
 
@@ -95,6 +98,7 @@ class Front:
             history: messages that come first and are kept with this run alone.
             keep: what the conversation keeps: `rounds` or `answers`.
             permissions: instead of the agent's own.
+            tools: more tools, which the caller runs itself (external ones).
 
         Raises:
             UsageError: an argument does not fit; the error names it.
@@ -107,7 +111,9 @@ class Front:
             keep=checked_keep(keep),
             permissions=None if permissions is None else permissions_of(permissions),
             agent=self.name,
+            tools=external_specs(tools),
         )
+        request.agent_for(self.agent)  # names that are taken are wrong at once
         new = NewRun(id=run_id or self._new_id(), session_id=session_id, user=user, request=request.encoded())
         if run_id is not None:
             with contextlib.suppress(NotFoundError):
@@ -274,4 +280,4 @@ async def checked(agent: Agent, store: Store, record: RunRecord, answers: Iterab
     if record.status != "waiting":
         raise StateError(f"run {record.id} is {record.status}; it waits for no answer")
     state = await state_of(store, record, [event async for event in log_of(store, record.id)])
-    return Resumed(state, answers, agent.tools.get).replies
+    return Resumed(state, answers, Request.decoded(record.request).agent_for(agent).tools.get).replies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from headrace.agent.agent import Agent
 from headrace.agent.approval import Reply
@@ -13,6 +13,7 @@ from headrace.messages.fields import Content
 from headrace.messages.message import Message
 from headrace.sessions.records import Entry, RunRecord
 from headrace.sessions.store import Store
+from headrace.tools.tool import Tool
 
 
 class RunsLike(Protocol):
@@ -36,6 +37,7 @@ class RunsLike(Protocol):
         history: Iterable[Message] = (),
         keep: str = "rounds",
         permissions: Permissions | Mode | None = None,
+        tools: Iterable[Tool[..., Any]] = (),
     ) -> RunRecord:
         """Begin a run; see `Runs.start`."""
         ...
