@@ -28,6 +28,19 @@ SUPPORT = Path(__file__).parent
 SOURCE = SUPPORT.parents[1] / "src"
 
 
+def deeds(path):
+    """What tools did in the world: lines of words, the last one the process."""
+    return [line.split() for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
+
+
+async def until(store, run_id, holds):
+    """Wait until something holds of a run."""
+    while True:
+        if holds(await store.run(run_id)):
+            return
+        await asyncio.sleep(0.02)
+
+
 class GoneError(Exception):
     """The worker is gone."""
 
@@ -175,8 +188,7 @@ class Watched:
 
     async def check(self):
         """What must hold once all runs have ended."""
-        deeds = [line.split()[:-1] for line in Path(self.effects).read_text().splitlines()]
-        begun = Counter(tuple(words[1:]) for words in deeds if words[0] == "begin")
+        begun = Counter(tuple(words[1:-1]) for words in deeds(self.effects) if words[0] == "begin")
         for run_id in self.run_ids:
             await asyncio.wait_for(self.readers[run_id].task, 20)
             await check_run(self.store, run_id, self.readers[run_id].entries)
@@ -250,13 +262,16 @@ async def fallen_asleep(worker, database):
         worker.signal(signal.SIGSTOP)
         if "://" in database:
             return
-        if all(is_free(path) for path in (database, f"{database}-dbos") if Path(path).exists()):
+        if is_free(database) and is_free(f"{database}-dbos"):
             return
         worker.signal(signal.SIGCONT)
         await asyncio.sleep(0.01)
 
 
 def is_free(path):
+    """Whether nobody holds a SQLite file, or there is none."""
+    if not Path(path).exists():
+        return True
     with contextlib.closing(sqlite3.connect(path, timeout=0.1, isolation_level=None)) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -286,14 +301,12 @@ async def _over_to_another(kind, database, folder, name, pause_s):
             try:
                 # Of durable runs the one who hands over claims first, then the one who goes on.
                 claims = (await store.run(name)).epoch + (2 if kind == "durable" else 1)
-                while (record := await store.run(name)).epoch < claims and record.status not in ("waiting", "ended"):
-                    await asyncio.sleep(0.02)
-                handed_over = len(Path(effects).read_text().splitlines())
+                await until(store, name, lambda record: record.epoch >= claims or record.status in ("waiting", "ended"))
+                handed_over = len(deeds(effects))
                 sleeper.signal(signal.SIGCONT)
-                while (await store.run(name)).status not in ("waiting", "ended"):  # what is answered then may be the sleeper's again
-                    await asyncio.sleep(0.02)
+                await until(store, name, lambda record: record.status in ("waiting", "ended"))  # then it may be the sleeper's again
                 await asyncio.sleep(0.5)
-                late = [line.split() for line in Path(effects).read_text().splitlines()[handed_over:]]
+                late = deeds(effects)[handed_over:]
                 begun_late = [words for words in late if words[0] == "begin" and int(words[-1]) == sleeper.pid]
                 assert not begun_late, begun_late
                 assert await watched.through(other, 60)

@@ -121,6 +121,18 @@ async def answer_all(runs, run_id):
     return len(replies)
 
 
+def usage():
+    """The processor's time and the memory that this process has used so far, and uses."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return {"cpu_s": used.ru_utime + used.ru_stime, "rss_mb": pages * os.sysconf("SC_PAGE_SIZE") / 1e6}
+
+
+def say(what):
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
 async def obey(runs, command):
     match command["do"]:
         case "start":
@@ -130,9 +142,7 @@ async def obey(runs, command):
         case "interrupt":
             return await runs.interrupt(command["run_id"])
         case "usage":
-            usage = resource.getrusage(resource.RUSAGE_SELF)
-            pages = int(Path("/proc/self/statm").read_text().split()[1])
-            return {"cpu_s": usage.ru_utime + usage.ru_stime, "rss_mb": pages * os.sysconf("SC_PAGE_SIZE") / 1e6}
+            return usage()
 
 
 async def serve(runs):
@@ -148,7 +158,7 @@ async def serve(runs):
             said = {"id": command["id"], "said": await obey(runs, command)}
         except HeadraceError as error:
             said = {"id": command["id"], "error": type(error).__name__, "why": str(error)}
-        print(json.dumps(said), flush=True)
+        say(said)
 
     async def listen():
         while line := await lines.readline():
@@ -158,7 +168,7 @@ async def serve(runs):
         over.set()  # whoever gave the commands is gone
 
     listening = asyncio.create_task(listen())
-    print(json.dumps({"id": 0, "said": runs.worker_id}), flush=True)
+    say({"id": 0, "said": runs.worker_id})
     await over.wait()
     listening.cancel()
     pipe.close()
@@ -183,7 +193,7 @@ async def main():
         await serve(runs)
         began = time.perf_counter()
     with contextlib.suppress(BrokenPipeError):
-        print(json.dumps({"id": -1, "said": time.perf_counter() - began}), flush=True)
+        say({"id": -1, "said": time.perf_counter() - began})
 
 
 if __name__ == "__main__":
