@@ -48,7 +48,7 @@ export function App({ store }: { store: Store }) {
           {isEmpty ? <Welcome store={store} /> : <Thread conversation={conversation} desk={desk} />}
           {conversation.isLoading && <p class="row soft loading"><Spinner /> Loading the conversation</p>}
         </Scroller>
-        <Composer conversation={conversation} isReady={store.info !== null} />
+        <Composer conversation={conversation} />
       </main>
       <Announcer store={store} />
       {store.wantsKey && <KeyDialog store={store} />}
@@ -191,7 +191,7 @@ function KeyDialog({ store }: { store: Store }) {
   const [key, setKey] = useState("");
   useEffect(() => place.current?.showModal(), []);
   return (
-    <dialog ref={place} aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
+    <dialog ref={place} aria-labelledby="key-title" onCancel={(event) => event.preventDefault()} onClose={() => place.current?.showModal()}>
       <form onSubmit={(event) => { event.preventDefault(); if (key.trim()) void store.useKey(key.trim()); }}>
         <h2 id="key-title">This server asks for a key</h2>
         <p class="soft">You have it from whoever runs the server. It is kept until this tab is closed.</p>

@@ -6,7 +6,7 @@ import type { MediaPart, Part } from "./values.ts";
 
 const MAX_IMAGE_BYTES = 5_000_000;
 
-export function Composer({ conversation, isReady }: { conversation: Conversation; isReady: boolean }) {
+export function Composer({ conversation }: { conversation: Conversation }) {
   const [text, setText] = useState("");
   const [images, setImages] = useState<MediaPart[]>([]);
   const [trouble, setTrouble] = useState("");
@@ -15,7 +15,7 @@ export function Composer({ conversation, isReady }: { conversation: Conversation
   const run = conversation.run;
   const isGoing = conversation.isBusy;
   const isWaiting = run?.status === "waiting";
-  const canSend = isReady && !isWaiting && !conversation.isLoading && (text.trim() !== "" || images.length > 0);
+  const canSend = !isWaiting && !conversation.isLoading && (text.trim() !== "" || images.length > 0);
 
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();

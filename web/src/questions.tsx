@@ -1,7 +1,7 @@
 // What a person is asked about a call, and the forms to answer it.
 //
 // The rule of this file: a reply names its call and the digest of the question that was shown, so it fits that question alone.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Given } from "./conversation.ts";
 import { Icon, Spinner } from "./icons.tsx";
 import type { Json, Pending, Reply, Rule } from "./values.ts";
@@ -92,7 +92,7 @@ function EditForm({ question, onReply, onClose }: { question: Pending; onReply(r
   const [text, setText] = useState(() => JSON.stringify(question.call.parsed ?? {}, null, 2));
   const id = useId();
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => box.current?.focus(), []);
+  useLayoutEffect(() => box.current?.focus(), []);
   const read = objectIn(text);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -130,7 +130,7 @@ function TextForm({ label, button, isMono, isDanger, isNeeded, isQuiet, onClose,
   const id = useId();
   const box = useRef<HTMLTextAreaElement>(null);
   // A form that was there from the start takes the focus from nobody.
-  useEffect(() => void (isQuiet || box.current?.focus()), []);
+  useLayoutEffect(() => void (isQuiet || box.current?.focus()), []);
   const submit = (event: Event) => {
     event.preventDefault();
     if (isNeeded && text.trim() === "") box.current?.focus();

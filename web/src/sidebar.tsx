@@ -1,5 +1,5 @@
 // The list of conversations: open, rename, fork, delete, and begin a new one.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 import type { Store } from "./store.ts";
 import { nextTheme, themeNow } from "./theme.ts";
@@ -91,7 +91,7 @@ function Rename({ title, onDone }: { title: string; onDone(name: string | null):
   const box = useRef<HTMLInputElement>(null);
   const [name, setName] = useState(title);
   const isDone = useRef(false);
-  useEffect(() => box.current?.select(), []);
+  useLayoutEffect(() => box.current?.select(), []);
   const done = (said: string | null) => {
     if (isDone.current) return;
     isDone.current = true;

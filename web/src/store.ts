@@ -100,7 +100,7 @@ export class Store implements World {
     this.wantsKey = false;
     this.keyTrouble = "";
     await this.reach("This key is not known here.");
-    if (!this.wantsKey) this.goToHash(true);
+    if (!this.wantsKey && location.hash.length > 1) this.goToHash(true);
   }
 
   open(session: string, run: string | null = null): void {

@@ -118,6 +118,7 @@ def test_a_key_is_asked_for_kept_for_the_tab_and_sent(browser, locked_chat, new_
     tab.page.get_by_text("This key is not known here.").wait_for()
     tab.page.get_by_label("API key").fill("mill-key")
     tab.page.keyboard.press("Enter")
+    tab.page.get_by_role("dialog").wait_for(state="detached")
     tab.say("slowly 20")
     tab.wait_for_end()
     tab.page.reload()
