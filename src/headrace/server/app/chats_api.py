@@ -64,7 +64,7 @@ class ChatsAPI:
 
     async def chat(self, ask: Ask) -> Answer:
         """Begin a run, or go on with one, in the UI message stream."""
-        request = vercel.read_request(ask.body)
+        surface, request = self._vercel(ask), vercel.read_request(ask.body)
         chat_id = checked_id(request.chat_id, "id")
         history, new = request.split
         self._desk.streams.check(ask.key)
@@ -75,15 +75,16 @@ class ChatsAPI:
             new=new,
             replies=lambda pending: vercel.read_answers(request, pending, secret=self._secret),
         )
-        return await self._told("chat", leg, self._vercel(ask))
+        return await self._told("chat", leg, surface)
 
     async def chat_stream(self, ask: Ask) -> Answer:
         """Give the answer of a chat that is on its way, from its start; nothing if none is."""
+        surface = self._vercel(ask)
         record = await self._legs.latest(ask, checked_id(ask.params["chat_id"], "chat_id"))
         if record is None or record.status not in ("queued", "running"):
             return Whole(status=204)
         self._desk.streams.check(ask.key)
-        return await self._told("chat_stream", await self._legs.last(record), self._vercel(ask))
+        return await self._told("chat_stream", await self._legs.last(record), surface)
 
     async def chat_stop(self, ask: Ask) -> Answer:
         """End the answer of a chat that is on its way."""

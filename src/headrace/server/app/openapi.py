@@ -192,7 +192,9 @@ def _schemas() -> dict[str, Schema]:
         "required": ["status"],
         "additionalProperties": False,
     }
+    given = {"anyOf": [ref("TextPart"), ref("MediaPart"), ref("JsonPart")], "description": "What a person may give."}
     made = {
+        "InputPart": given,
         "Run": run,
         "Session": session,
         "Error": error,

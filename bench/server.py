@@ -1,0 +1,306 @@
+"""Loads a server: many open streams and many new runs a second; nothing may be lost, and memory must stay flat.
+
+    python bench/server.py                                   a minute: 1,000 streams, 200 runs a second, SQLite
+    python bench/server.py --seconds 600                     ten (make soak)
+    python bench/server.py --streams 200 --rate 50 --seconds 10 --store memory:
+
+The server is `headrace serve` in a process of its own; its model is scripted, and each word that it says is the time at which it says it, so a
+reader knows how long the word was on its way. Of this the log holds it back for up to 30 ms, so that words which come together are kept
+together. Each of the open streams follows a run that says a word every two seconds; each new run says twenty words, is read to its end, and
+must have all of them, once and in order. Some readers are cut off in the middle and come back; some take nothing at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WORDS = 20
+PACE_S = 0.02
+SLOW_PACE_S = 2.0
+READY_S = 30
+
+
+def agent():
+    """The agent that is served."""
+    from headrace import Agent, ScriptedModel
+    from headrace.messages.chunk import AssistantMessageChunk
+    from headrace.models.scripted import ScriptedStream
+
+    class Spoken(ScriptedStream):
+        """Says so many words, one when it is due; it is asked for `COUNT PACE`."""
+
+        async def _read(self):
+            count, pace_s = self._request.messages[-1].text.split()
+            began_s = time.monotonic()
+            for n in range(int(count)):
+                await asyncio.sleep(began_s + n * float(pace_s) - time.monotonic())
+                chunk = AssistantMessageChunk(content=f"{n}:{time.monotonic():.4f} ")
+                self._give(chunk)
+                yield chunk
+            chunk = AssistantMessageChunk(finish_reason="stop")
+            self._give(chunk)
+            yield chunk
+            for chunk in self._close(complete=True):
+                yield chunk
+
+    class Speaker(ScriptedModel):
+        """Answers whatever it is asked."""
+
+        def stream(self, messages, **more):
+            return Spoken(self, super().stream(messages, **more)._request)
+
+    return Agent(Speaker())
+
+
+class Connection:
+    """One connection, spoken to by hand: the client must cost less than the server."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+
+    @classmethod
+    async def open(cls, port):
+        return cls(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 20))
+
+    async def ask(self, method, path, body=b"", headers=""):
+        """Ask, and return the status and the headers."""
+        kind = "content-type: application/json\r\n" if body else ""
+        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{kind}content-length: {len(body)}\r\n{headers}\r\n"
+        self.writer.write(head.encode() + body)
+        answer = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        lines = answer.split("\r\n")
+        return int(lines[0].split()[1]), dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+
+    async def json(self, method, path, form=None):
+        status, headers = await self.ask(method, path, b"" if form is None else json.dumps(form).encode())
+        body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return status, json.loads(body) if body.startswith(b"{") else body
+
+    async def pieces(self):
+        """Give the pieces of a stream's body."""
+        while size := int(await self.reader.readline(), 16):
+            yield (await self.reader.readexactly(size + 2))[:-2]
+        await self.reader.readline()
+
+    def close(self):
+        self.writer.close()
+
+
+class Load:
+    """What is asked, and what came of it."""
+
+    def __init__(self, port, options):
+        self.port, self.options = port, options
+        self.latencies_s, self.start_s = [], []
+        self.begun = self.ended = self.events = self.wrong = self.cut = self.refused = 0
+        self.open = 0
+        self.problems = []
+        self._idle = []
+
+    async def _connection(self):
+        return self._idle.pop() if self._idle else await Connection.open(self.port)
+
+    async def one(self, words, pace_s, *, is_cut=False, until=None):
+        """Begin a run and read it to its end."""
+        connection = await self._connection()
+        began_s = time.monotonic()
+        status, view = await connection.json("POST", "/runs", {"input": f"{words} {pace_s}"})
+        self.start_s.append(time.monotonic() - began_s)
+        if status != 202:
+            self.refused += 1
+            self.problems.append((status, str(view)[:200]))
+            return
+        self.begun += 1
+        last, text, is_over = 0, "", False
+        while not is_over:
+            status, headers = await connection.ask("GET", f"/runs/{view['id']}/events?after={last}")
+            if status != 200:
+                self.problems.append((status, headers))
+                break
+            self.open += 1
+            rest = b""
+            try:
+                async for piece in connection.pieces():
+                    rest += piece
+                    *frames, rest = rest.split(b"\n\n")
+                    for frame in frames:
+                        if not frame.startswith(b"id:"):
+                            continue
+                        self.events += 1
+                        number, _, data = frame.partition(b"\nevent: ")
+                        seq = int(number[4:])
+                        if seq <= last:
+                            self.problems.append(("doubled", view["id"], seq, last))
+                        last = seq
+                        is_over = data.startswith(b"run_ended")
+                        if data.startswith(b"text_delta"):
+                            said = json.loads(data.partition(b"\ndata: ")[2])["text"]
+                            now_s = time.monotonic()
+                            self.latencies_s += [now_s - float(word.partition(":")[2]) for word in said.split()]
+                            text += said
+                    if is_cut and last > 3:
+                        break
+                    if until is not None and time.monotonic() > until:
+                        break
+            finally:
+                self.open -= 1
+            if until is not None and not is_over:
+                connection.close()
+                break
+            if is_cut and not is_over:
+                self.cut += 1
+                is_cut = False
+                connection.close()
+                connection = await self._connection()
+        numbers = [int(word.partition(":")[0]) for word in text.split()]
+        if numbers != list(range(len(numbers))) or (until is None and len(numbers) != words):
+            self.wrong += 1
+            self.problems.append(("lost", view["id"], len(numbers)))
+        self.ended += is_over
+        if is_over:
+            self._idle.append(connection)
+
+    async def idle_reader(self, until):
+        """Ask for a stream and take nothing of it."""
+        connection = await self._connection()
+        _, view = await connection.json("POST", "/runs", {"input": "1000000 0.02"})
+        connection.writer.transport.pause_reading()
+        connection.writer.write(f"GET /runs/{view['id']}/events HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        await asyncio.sleep(until - time.monotonic())
+        connection.close()
+
+    async def run(self, pid):
+        options = self.options
+        until = time.monotonic() + options.seconds + options.streams / 250
+        tasks = set()
+
+        def begin(work):
+            task = asyncio.create_task(work)
+            tasks.add(task)
+            task.add_done_callback(self._done(tasks))
+
+        for n in range(options.streams):  # not all at the same moment
+            begin(self.one(1_000_000, SLOW_PACE_S, until=until))
+            if n % 10 == 9:
+                await asyncio.sleep(0.04)
+        for _ in range(options.idle):
+            begin(self.idle_reader(until))
+        await asyncio.sleep(1)
+        self.latencies_s.clear()
+        began_s, cpu_s, begun = time.monotonic(), cpu_of(pid), self.begun
+        memory, looked = [], 0
+        while (now_s := time.monotonic()) < until - 1:
+            due = int((now_s - began_s) * options.rate)
+            for n in range(self.begun_new(), due):
+                self._asked += 1
+                begin(self.one(WORDS, PACE_S, is_cut=n % 50 == 0))
+            if now_s - began_s >= looked:
+                memory.append((now_s - began_s, memory_of(pid)))
+                looked += max(1, options.seconds // 30)
+            await asyncio.sleep(0.005)
+        took_s = time.monotonic() - began_s
+        used_s = cpu_of(pid) - cpu_s
+        while tasks:
+            await asyncio.wait(tasks, timeout=5)
+        return {
+            "open streams": options.streams + options.idle,
+            "new runs a second": round((self._asked) / took_s, 1),
+            "seconds": round(took_s, 1),
+            "runs begun": self.begun - begun,
+            "events read": self.events,
+            "readers cut off that came back": self.cut,
+            "refused": self.refused,
+            "lost or doubled": self.wrong,
+            "word on its way, ms": percentiles(self.latencies_s),
+            "run begun, ms": percentiles(self.start_s),
+            "server's CPU, share of a core": round(used_s / took_s, 2),
+            "server's memory, MiB": [round(value) for _, value in memory],
+        }
+
+    _asked = 0
+
+    def begun_new(self):
+        return self._asked
+
+    def _done(self, tasks):
+        def done(task):
+            tasks.discard(task)
+            if not task.cancelled() and task.exception() is not None:
+                self.problems.append(repr(task.exception()))
+
+        return done
+
+
+def percentiles(values):
+    if len(values) < 100:
+        return None
+    cuts = statistics.quantiles(values, n=100)
+    return {
+        "p50": round(cuts[49] * 1000, 1),
+        "p95": round(cuts[94] * 1000, 1),
+        "p99": round(cuts[98] * 1000, 1),
+        "max": round(max(values) * 1000, 1),
+    }
+
+
+def memory_of(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def cpu_of(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument("--rate", type=int, default=200, help="new runs a second")
+    parser.add_argument("--idle", type=int, default=20, help="readers that take nothing")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--store", default="", help="where runs are kept; by default a SQLite file that is thrown away")
+    options = parser.parse_args()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server must not outlive this
+    with tempfile.TemporaryDirectory() as folder:
+        store = options.store or f"{folder}/runs.db"
+        command = [sys.executable, "-m", "headrace", "serve", f"{Path(__file__).resolve()}:agent", "--store", store, "--port", "0", "-q"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            port = int(server.stdout.readline().rpartition(":")[2])
+            load = Load(port, options)
+            figures = asyncio.run(load.run(server.pid))
+        finally:
+            server.terminate()
+            try:
+                server.wait(30)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                raise
+    for name, value in figures.items():
+        print(f"{name:34} {value}")
+    for problem in load.problems[:10]:
+        print("problem:", problem)
+    memory = figures["server's memory, MiB"]
+    is_flat = len(memory) < 6 or memory[-1] <= 1.25 * max(memory[len(memory) // 3], 1)
+    print("ended with status", server.returncode, "" if is_flat else "; MEMORY GREW")
+    sys.exit(bool(load.problems or figures["lost or doubled"] or figures["refused"] or not is_flat))
+
+
+if __name__ == "__main__":
+    main()
