@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -36,7 +37,8 @@ def _event(text: str, finish: str | None = None) -> bytes:
 
 
 async def _upstream() -> None:
-    event, end = _event(" token"), _event("", "stop") + b"data: [DONE]\n\n"
+    # In turn, since a proxy may take text that repeats itself a hundred times for a model that has gone astray.
+    events, end = (_event(" token"), _event(" other")), _event("", "stop") + b"data: [DONE]\n\n"
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
@@ -45,13 +47,13 @@ async def _upstream() -> None:
                 manner, _, count = json.loads(body)["model"].partition("-")
                 writer.write(_HEAD)
                 if manner == "ahead":
-                    data = event * int(count) + end
+                    data = b"".join(events) * (int(count) // 2) + end
                     for at in range(0, len(data), 1 << 16):
                         writer.write(b"%x\r\n%b\r\n" % (len(data[at : at + (1 << 16)]), data[at : at + (1 << 16)]))
                         await writer.drain()
                 else:
-                    for _ in range(int(count)):
-                        writer.write(b"%x\r\n%b\r\n" % (len(event), event))
+                    for n in range(int(count)):
+                        writer.write(b"%x\r\n%b\r\n" % (len(events[n % 2]), events[n % 2]))
                         await asyncio.sleep(PAUSE_S if manner == "alone" else 0.05)
                     writer.write(b"%x\r\n%b\r\n" % (len(end), end))
                 writer.write(b"0\r\n\r\n")
@@ -100,6 +102,12 @@ async def _until_told(port: int) -> None:
     os._exit(0)  # whatever is still open has done its part
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def _memory_bytes() -> int:
     facts = Path("/proc/self/statm")
     return int(facts.read_text().split()[1]) * 4096 if facts.exists() else 0
@@ -118,6 +126,7 @@ class Process:
             [sys.executable, __file__, "--role", *role], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.url = f"http://127.0.0.1:{self._process.stdout.readline().strip()}"
+        self.pid = self._process.pid
 
     def cost(self) -> tuple[float, int]:
         self._process.stdin.write("\n")

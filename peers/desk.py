@@ -7,7 +7,7 @@ is served that asks this very server.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from itertools import accumulate
 
@@ -53,30 +53,31 @@ def recorded(case: Case) -> Recorded:
 
 
 @asynccontextmanager
-async def served(cases: list[Case], *, with_gateway: bool) -> AsyncGenerator[tuple[str, dict[str, str]]]:
-    """Serve the cases inside the block; gives the base URL, and for each case the base URL of the gateway in front of it ({}: without).
+async def served(cases: list[Case], *, ways: Collection[str]) -> AsyncGenerator[dict[str, dict[str, str]]]:
+    """Serve the cases inside the block; gives for each way and case the base URL: of the cases' own server, or of the gateway in front of it.
 
     Cases that a reader has to be told something about have a gateway of their own, which is told.
     """
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(Desk(cases)))
         direct = f"{server.url}/v1"
-        gateways: dict[str, str] = {}
-        by_options: dict[str, str] = {}
-        for case in cases if with_gateway else ():
-            key = json.dumps(case.options, sort_keys=True)
-            if key not in by_options:
-                by_options[key] = await stack.enter_async_context(_gateway(direct, case.options))
-            gateways[case.name] = by_options[key]
-        yield direct, gateways
+        urls: dict[str, dict[str, str]] = {}
+        for way in ways:
+            by_options: dict[str, str] = {}
+            for case in cases:
+                key = json.dumps(case.options, sort_keys=True)
+                if way != "direct" and key not in by_options:
+                    by_options[key] = await stack.enter_async_context(_gateway(direct, case.options, refuses=way == "refusing"))
+                urls.setdefault(way, {})[case.name] = by_options.get(key, direct)
+        yield urls
 
 
 @asynccontextmanager
-async def _gateway(upstream: str, options: dict[str, object]) -> AsyncGenerator[str]:
+async def _gateway(upstream: str, options: dict[str, object], *, refuses: bool) -> AsyncGenerator[str]:
     from headrace.server.gateway.config import config_of
     from headrace.server.gateway.serve import serving as serving_gateway
 
     # Without further attempts: each would be answered by the same recording.
     asked = {"name": "case", "base_url": upstream, "protocol": "openai-chat", "options": options, "max_retries": 0}
-    async with serving_gateway(config_of({"upstreams": [asked], "port": 0})) as gateway:
+    async with serving_gateway(config_of({"upstreams": [asked], "port": 0, "refuse_cut_calls": refuses})) as gateway:
         yield f"{gateway.url}/v1"

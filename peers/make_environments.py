@@ -3,6 +3,7 @@
     python peers/make_environments.py                     all of them, into .peers
     python peers/make_environments.py --folder DIR        elsewhere
     python peers/make_environments.py openai litellm      these alone
+    python peers/make_environments.py litellm-proxy       what `bench/beside_litellm.py` measures the gateway beside
     python peers/make_environments.py --again             also those that are there already, from nothing
 
 One after the other, at low priority. `versions.json` in the folder holds each client's version, how many packages came with it and how many
@@ -32,6 +33,9 @@ CLIENTS = {
     "openjiuwen": "openjiuwen",
 }
 """What is installed for each client. Latest releases: what people get who install it today."""
+PROXIES = {"litellm-proxy": "litellm[proxy]"}
+"""Servers that are measured beside the gateway; made only when asked for by name."""
+PACKAGES = CLIENTS | PROXIES
 
 
 def python_of(folder: Path, client: str) -> Path:
@@ -51,12 +55,12 @@ def make(folder: Path, client: str) -> dict[str, object]:
     shutil.rmtree(folder / client, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder / client)], check=True)
     python = python_of(folder, client)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", CLIENTS[client]], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGES[client]], check=True)
     listed = subprocess.run([python, "-m", "pip", "list", "--format", "json"], check=True, capture_output=True, text=True)
     packages = {package["name"].lower(): package["version"] for package in json.loads(listed.stdout)}
-    name = CLIENTS[client].partition("[")[0]
+    name = PACKAGES[client].partition("[")[0]
     return {
-        "package": CLIENTS[client],
+        "package": PACKAGES[client],
         "version": packages[name],
         "openai": packages.get("openai"),
         "packages": len(packages) - 1,  # pip itself is not the client's
@@ -69,12 +73,12 @@ def make(folder: Path, client: str) -> dict[str, object]:
 def main() -> int:
     """Make what is asked for; returns the exit status: 1 if a client could not be installed."""
     parser = argparse.ArgumentParser(description="An environment for each client that is tried.")
-    parser.add_argument("clients", nargs="*", help=f"of: {', '.join(CLIENTS)}; none: all")
+    parser.add_argument("clients", nargs="*", help=f"of: {', '.join(PACKAGES)}; none: all clients")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where they go (default: .peers)")
     parser.add_argument("--again", action="store_true", help="make those again that are there already")
     asked = parser.parse_args()
-    if unknown := set(asked.clients) - set(CLIENTS):
-        parser.error(f"no such client: {', '.join(sorted(unknown))}; there are {', '.join(CLIENTS)}")
+    if unknown := set(asked.clients) - set(PACKAGES):
+        parser.error(f"no such client: {', '.join(sorted(unknown))}; there are {', '.join(PACKAGES)}")
     asked.folder.mkdir(parents=True, exist_ok=True)
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):

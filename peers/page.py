@@ -15,7 +15,7 @@ BEGIN = "<!-- written by `make peers` -->"
 END = "<!-- end of what `make peers` wrote -->"
 NOT_TOLD = "not told"
 """The stream looks like an honest one, and a reader has to be told beforehand: that a client takes it for one is no fault."""
-WAYS = ("direct", "gateway")
+WAYS = ("direct", "gateway", "refusing")
 HELD = (RIGHT, OWN, NOT_TOLD, NOT_CARRIED)
 
 
@@ -67,17 +67,19 @@ def _run(results: JSON) -> str:
 def _counts(results: JSON, clients: list[str]) -> str:
     faults = [case for case in results["cases"].values() if not case["is_control"]]
     rows = [
-        "| client | version | breaks directly | of these: raises | breaks behind the gateway | own, behind the gateway |",
-        "|---|---|---|---|---|---|",
+        "| client | version | breaks directly | of these: raises | breaks behind the gateway | own, behind the gateway | own, behind one that refuses cut calls |",
+        "|---|---|---|---|---|---|---|",
     ]
     for client in clients:
-        direct, behind = ([case[way][client] for case in faults if client in case.get(way, {})] for way in WAYS)
+        direct, behind, refusing = ([case[way][client] for case in faults if client in case.get(way, {})] for way in WAYS)
         hurt = [verdict for verdict in direct if verdict["word"] not in HELD]
         raises = sum(verdict["word"] != WRONG for verdict in hurt)
-        cells = [f"{len(hurt)} of {len(direct)}", str(raises), "not run", "not run"]
+        cells = [f"{len(hurt)} of {len(direct)}", str(raises), "not run", "not run", "not run"]
         if behind:
             cells[2] = f"{sum(verdict['word'] not in HELD for verdict in behind)} of {len(behind)}"
             cells[3] = str(sum(verdict["word"] == OWN for verdict in behind))
+        if refusing:
+            cells[4] = str(sum(verdict["word"] == OWN for verdict in refusing))
         rows.append(f"| {client} | {results['clients'][client]['version']} | {' | '.join(cells)} |")
     return "\n".join(rows)
 

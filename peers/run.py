@@ -27,7 +27,7 @@ import page
 from asking import ask_all
 from cases import all_cases, meanings, why_not_carried
 from desk import served
-from judging import NOT_CARRIED, OWN, RIGHT, WRONG, inabilities_of, judge_all
+from judging import NOT_CARRIED, OWN, RIGHT, WRONG, broken, inabilities_of, judge_all
 from make_environments import CLIENTS, FOLDER, ROOT, python_of, versions_in
 from own_cases import CONTROLS, Case
 
@@ -35,7 +35,8 @@ import headrace
 
 PAGE = ROOT / "docs" / "peers.md"
 SCRIPTS = {client: f"ask_{client.removesuffix('-openai').replace('-', '_')}.py" for client in CLIENTS}
-WAYS = ("direct", "gateway")
+WAYS = ("direct", "gateway", "refusing")
+"""Without the gateway, with it, and with one that refuses calls that were cut off; to that one only answers with a broken call matter."""
 Answers = dict[str, dict[str, dict[str, dict[str, Any]]]]
 """By way, by client, by case: the client's line."""
 
@@ -44,12 +45,12 @@ async def ask(asked: argparse.Namespace, cases: list[Case], clients: list[str]) 
     """Ask all clients for all cases, a few clients at a time."""
     answers: Answers = {way: {} for way in asked.ways}
     turns = asyncio.Semaphore(asked.parallel)
-    async with served(cases, with_gateway="gateway" in asked.ways) as (direct, gateways):
+    async with served(cases, ways=asked.ways) as urls:
 
         async def one(client: str, way: str) -> None:
             async with turns:
                 start = time.monotonic()
-                questions = [(case.name, direct if way == "direct" else gateways[case.name]) for case in cases]
+                questions = [(case.name, urls[way][case.name]) for case in cases if way != "refusing" or any(map(broken, meanings(case)))]
                 answers[way][client] = await ask_all(python_of(asked.folder, client), SCRIPTS[client], questions)
                 print(f"{client}, {way}: {len(questions)} cases in {time.monotonic() - start:.0f} s", flush=True)
 
@@ -83,6 +84,7 @@ def results_of(cases: list[Case], answers: Answers, versions: dict[str, dict[str
             facts[way] = {
                 client: _verdict(facts, way, truths[case.name], lines[case.name], clients[client]["inabilities"])
                 for client, lines in by_client.items()
+                if case.name in lines
             }
         found[case.name] = facts
     return {
@@ -98,7 +100,7 @@ def _verdict(facts: dict[str, Any], way: str, truths: list[dict[str, Any]], line
     word, differs = judge_all(truths, line, inabilities)
     if facts["needs_telling"] and way == "direct" and word == WRONG:
         word = page.NOT_TOLD
-    if facts["not_carried"] and way == "gateway" and word not in {RIGHT, OWN}:
+    if facts["not_carried"] and way != "direct" and word not in {RIGHT, OWN}:
         word = NOT_CARRIED
     return {"word": word, "differs": differs, "line": line}
 
@@ -138,7 +140,7 @@ def main() -> int:
     if not asked.match and len(clients) == len(CLIENTS):
         page.write(PAGE, results)
         print(f"{PAGE.relative_to(ROOT)} is written")
-    return 1 if page.broken_by(results, "gateway") else 0
+    return 1 if page.broken_by(results, "gateway") or page.broken_by(results, "refusing") else 0
 
 
 if __name__ == "__main__":

@@ -45,6 +45,13 @@ def gateway(
     port: Annotated[int | None, typer.Option(help="Where to listen; 0: any free port; by default 8300.", min=0, max=65535)] = None,
     record: Annotated[Path | None, typer.Option(help="Write down what upstreams say, without keys.", metavar="FOLDER")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Repair nothing: a stream that needs it ends with an error.")] = False,
+    refuse_cut_calls: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-cut-calls",
+            help="An answer with a call that a limit cut off ends with an error, for clients that would complete its arguments and run it.",
+        ),
+    ] = False,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let other machines in without keys.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what was mended or failed.")] = False,
 ) -> None:
@@ -57,6 +64,7 @@ def gateway(
     if context.invoked_subcommand is not None:
         return
     given: dict[str, Any] = {"host": host, "port": port, "record": None if record is None else str(record), "strict": strict or None}
+    given["refuse_cut_calls"] = refuse_cut_calls or None
     own = {"base_url": upstream, "protocol": protocol, "provider": provider, "api_key_env": api_key_env}
 
     def serve() -> int:

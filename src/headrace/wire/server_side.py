@@ -7,6 +7,7 @@ The rule of this file: words and shapes only. A protocol's `request_in.py` has `
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -268,6 +269,19 @@ def fault_of(message: AssistantMessage) -> StreamError | None:
     for call in message.tool_calls:
         if not call.runnable and not is_cut(message, call.name):
             return broken_call(call.name)
+    return None
+
+
+def cut_call_of(messages: Iterable[AssistantMessage]) -> StreamError | None:
+    """Return the error of a call that was cut off, by a bound of tokens or by a filter, where it is to be told as an error; None if none was."""
+    for message in messages:
+        for call in message.tool_calls:
+            if not call.runnable:
+                return StreamError(
+                    "malformed_function_call",
+                    f"the model's call of {call.name!r} was cut off and cannot be run (finish reason: {message.finish_reason_raw or 'none'})",
+                    "truncated_function_call",
+                )
     return None
 
 

@@ -268,6 +268,31 @@ async def test_a_call_that_cannot_be_run_is_reported_as_broken(protocol, is_stre
         assert (response.status_code, "cannot be run" in response.text) == (502, True)
 
 
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("finish", ["length", "content_filter", "tool_calls"])
+@pytest.mark.parametrize("protocol", SERVED)
+async def test_a_call_that_was_cut_off_is_an_error_where_that_is_wanted(protocol, finish, is_streamed):
+    cut = '{"zone": "Eu'
+    body = Reply([whole_body("", calls=[("a", "clock", cut)], finish=finish)], headers=[("content-type", "application/json")])
+    async with ground(call_stream("clock", cut, finish=finish) if is_streamed else body, refuse_cut_calls=True) as world:
+        response = await world.ask(protocol, stream=is_streamed)
+        samples = await world.metrics()
+    if is_streamed:
+        assert JUDGES[protocol](response.text) == []
+        assert "was cut off and cannot be run" in error_of(protocol, response.text)["message"]
+    else:
+        assert (response.status_code, "was cut off and cannot be run" in response.text) == (502, True)
+    assert samples['headrace_gateway_upstream_errors_total{upstream="up",error="malformed_function_call"}'] == 1
+
+
+@pytest.mark.parametrize("stream", [text_stream("cut", finish="length"), call_stream("clock", "{}", finish="length")], ids=["text", "call"])
+async def test_an_answer_that_was_cut_elsewhere_is_none(stream):
+    async with ground(stream, refuse_cut_calls=True) as world:
+        response = await world.ask()
+    assert error_of("openai-chat", response.text) is None
+    assert '"finish_reason":"length"' in response.text
+
+
 # ---------------------------------------------------------------------------------------------- secrets, recordings
 
 

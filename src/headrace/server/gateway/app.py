@@ -27,7 +27,7 @@ from headrace.server.gateway.keys import Keyring
 from headrace.server.gateway.listing import Listing, list_body, model_body
 from headrace.server.gateway.metrics import MEDIA_TYPE, Metrics
 from headrace.server.gateway.refusals import Refusal, body_of
-from headrace.server.gateway.relay import Relay
+from headrace.server.gateway.relay import Manner, Relay
 from headrace.server.gateway.routes import ROUTES, Found, find
 from headrace.server.gateway.routing import candidates
 from headrace.server.gateway.upstreams import Ask, Upstreams
@@ -192,7 +192,8 @@ class Gateway:
             self.metrics.bytes.add(exchange.protocol, by=caller.sent_bytes)
 
     async def _ask(self, exchange: Exchange, wire: Wire, incoming: Incoming, caller: Caller) -> None:
-        relay = Relay(wire, incoming, caller, exchange, self._clock, created_s=int(self._now()), strict=self.config.strict)
+        manner = Manner(strict=self.config.strict, refuse_cut_calls=self.config.refuse_cut_calls)
+        relay = Relay(wire, incoming, caller, exchange, self._clock, created_s=int(self._now()), manner=manner)
         able = candidates(self.config.upstreams, incoming.request.model, self._chance)
         if not able:
             await relay.refuse(_no_such_model(incoming.request.model))

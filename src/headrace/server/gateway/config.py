@@ -125,6 +125,7 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         host, port: where it listens.
         allowed_hosts: further names that it may be called by; `*`: any.
         strict: a stream that needed a repair ends with an error.
+        refuse_cut_calls: an answer with a call that was cut off ends with an error, for clients that would complete its arguments and run it.
         record: a folder for recordings of what upstreams say; None: nothing is kept.
         limits: how much is taken.
         timeouts: for each attempt at an upstream.
@@ -136,6 +137,7 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     port: int = 8300
     allowed_hosts: tuple[str, ...] = ()
     strict: bool = False
+    refuse_cut_calls: bool = False
     record: str | None = None
     limits: Limits = Limits()
     timeouts: Timeouts = DEFAULT_TIMEOUTS

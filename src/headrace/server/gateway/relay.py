@@ -14,6 +14,7 @@ import msgspec
 
 from headrace.errors import HeadraceError
 from headrace.messages.deltas import StreamError
+from headrace.messages.message import AssistantMessage
 from headrace.models.answer import AnswerStream, AttemptDiscarded, StreamItem
 from headrace.server.gateway.caller import COMMENTED, Caller
 from headrace.server.gateway.eager import Resumed
@@ -23,10 +24,17 @@ from headrace.server.gateway.refusals import Refusal, body_of, refusal_of, strea
 from headrace.server.gateway.repairs import comment_of, counts_of, first_repair, words_of
 from headrace.server.gateway.upstreams import Ask
 from headrace.wire.protocols import Wire
-from headrace.wire.server_side import Head, Incoming, StreamOut, fault_of
+from headrace.wire.server_side import Head, Incoming, StreamOut, cut_call_of, fault_of
 
 _MAX_PIECE_BYTES: Final = 64 * 1024
 _ENCODING: Final = "dropped_for_provider"
+
+
+class Manner(msgspec.Struct, frozen=True, kw_only=True):
+    """How answers are carried; see `GatewayConfig`."""
+
+    strict: bool = False
+    refuse_cut_calls: bool = False
 
 
 class Relay:
@@ -41,7 +49,7 @@ class Relay:
         clock: Callable[[], float],
         *,
         created_s: int,
-        strict: bool,
+        manner: Manner,
     ) -> None:
         """Say to whom, and how.
 
@@ -52,7 +60,7 @@ class Relay:
             exchange: takes down what happens.
             clock: the clock of `exchange`, in seconds.
             created_s: the time, in seconds since 1970.
-            strict: the first repair ends the answer with an error.
+            manner: what ends an answer with an error.
         """
         self._wire = wire
         self._incoming = incoming
@@ -60,7 +68,7 @@ class Relay:
         self._exchange = exchange
         self._clock = clock
         self._head = Head(id=exchange.id, model=incoming.request.model, created_s=created_s)
-        self._strict = strict
+        self._manner = manner
 
     async def run(self, stream: AnswerStream, asked: list[Ask]) -> None:
         """Carry the answer to its end.
@@ -86,7 +94,9 @@ class Relay:
     async def _stream(self, stream: AnswerStream, asked: list[Ask]) -> None:
         out = self._wire.new_stream_out()(self._head, self._incoming.options)
         self._caller.will_stream(out.media_type)
-        passing = Passing(out, self._caller, self._exchange, model=self._head.model, strict=self._strict, began=lambda: self._began(asked))
+        passing = Passing(
+            out, self._caller, self._exchange, model=self._head.model, strict=self._manner.strict, began=lambda: self._began(asked)
+        )
         pile = passing.pile
         failure: HeadraceError | None = None
         stream.pour_into(passing.take)
@@ -98,7 +108,7 @@ class Relay:
             self._exchange.fail(raised)
         upstream = self._who(asked)
         code = passing.refused
-        if failure is None and code is None and not passing.is_over and self._strict:
+        if failure is None and code is None and not passing.is_over and self._manner.strict:
             code = first_repair((*stream.warnings, *out.repairs))
         error = None if code is None else self._refused(code, upstream)
         if error is not None and not self._caller.is_started:
@@ -109,8 +119,10 @@ class Relay:
                 await self.refuse(refusal_of(failure, upstream))
                 return
             error = stream_error_of(failure, upstream)
-        elif (fault := fault_of(stream.message)) is not None and not self._exchange.failure:
-            self._exchange.failure = fault.kind  # which `close` finds as well
+        elif error is None and (fault := fault_of(stream.message)) is not None:
+            self._exchange.failure = self._exchange.failure or fault.kind  # which `close` finds as well
+        elif error is None and (error := self._cut_call(stream.choices)) is not None:
+            self._exchange.failure = self._exchange.failure or error.kind
         pile.add(out.close(error))
         self._count(stream, out, asked)
         if out.media_type == COMMENTED:
@@ -174,8 +186,8 @@ class Relay:
         choices = tuple(msgspec.structs.replace(one, model=self._head.model) for one in (stream.choices or (message,)))
         warnings = tuple(warning for one in choices for warning in one.warnings)
         out = self._wire.new_stream_out()(self._head, self._incoming.options)
-        fault = next((found for one in choices if (found := fault_of(one)) is not None), None)
-        code = first_repair(warnings) if self._strict else None
+        fault = next((found for one in choices if (found := fault_of(one)) is not None), None) or self._cut_call(choices)
+        code = first_repair(warnings) if self._manner.strict else None
         error = fault if code is None else self._refused(code, upstream)
         body = out.whole(*choices) if error is None else b""
         self._exchange.counts = counts_of((*asked[-1].dropped, *warnings, *out.repairs))
@@ -198,6 +210,9 @@ class Relay:
     def _refused(self, code: str, upstream: str) -> StreamError:
         self._exchange.refused = code
         return strict_error(code, upstream)
+
+    def _cut_call(self, choices: tuple[AssistantMessage, ...]) -> StreamError | None:
+        return cut_call_of(choices) if self._manner.refuse_cut_calls else None
 
     def _count(self, stream: AnswerStream, out: StreamOut, asked: list[Ask]) -> None:
         of_request = [warning for warning in stream.warnings if warning.code == _ENCODING]
