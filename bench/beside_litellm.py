@@ -81,7 +81,7 @@ async def _begun(port: int, process: subprocess.Popen, log: Path) -> None:
             writer.close()
             return
         if process.poll() is not None or time.monotonic() > until:
-            raise SystemExit(f"the proxy does not begin:\n{log.read_text()[-2000:]}")
+            raise SystemExit(f"the proxy does not begin:\n{log.read_text()[-2000:]}")  # noqa: ASYNC240 - nothing else runs
         await asyncio.sleep(0.5)
 
 

@@ -5,6 +5,7 @@ nobody made.
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,21 @@ def carried(call):
 
 
 @pytest.mark.parametrize("protocol", SERVED)
+@given(st.lists(CONTENT | CONTENT | FRAGMENTS | OTHER, max_size=12))
+def test_what_comes_alone_and_what_comes_together_is_the_same(protocol, deltas):
+    """A piece of text that comes alone takes a shorter way."""
+    alone, together = writer(protocol), writer(protocol)
+    bodies = [
+        b"".join(alone.feed(chunk(delta)) for delta in deltas) + alone.close(),
+        b"".join([together.feed(chunk(*deltas))] if deltas else []) + together.close(),
+    ]
+    first, second = (decode_stream(body, protocol=protocol) for body in bodies)
+    assert [message.text for message in first.choices] == [message.text for message in second.choices]
+    assert [message.parts for message in alone._parts.fold.messages()] == [message.parts for message in together._parts.fold.messages()]
+    assert Counter(map(repr, alone.repairs)) == Counter(map(repr, together.repairs))
+
+
+@pytest.mark.parametrize("protocol", SERVED)
 @given(CHUNKS, ENDS)
 def test_whatever_comes_a_clean_stream_leaves_in_which_nothing_is_made_up(protocol, deltas, end):
     chunks = [chunk(*some) for some in deltas] + ([chunk(end)] if end else [])
@@ -124,7 +140,7 @@ def test_whatever_comes_a_clean_stream_leaves_in_which_nothing_is_made_up(protoc
     assert fold.ended.error is None
     is_length = any(message.finish_reason == "length" for message in after.choices)
     if not is_length:
-        count = [sum(call.runnable for call in message.tool_calls) for message in (before[0], after.message)]
+        count = [sum(call.runnable for call in message.tool_calls) for message in (fold.message(choice=0), after.message)]
         assert count[0] == count[1], "a call was lost"
         assert {warning.code for warning in after.warnings} <= STAY
 

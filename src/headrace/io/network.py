@@ -213,8 +213,16 @@ class _Pipe(asyncio.Protocol):
         self._transport = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._pours_into is not None:
-            self._pour(self._pours_into, data)
+        take = self._pours_into
+        if take is not None:
+            try:
+                if take(data):
+                    return
+            except Exception as error:  # noqa: BLE001 - it is raised where the pouring is awaited
+                if self._reader is not None and not self._reader.done():
+                    self._reader.set_exception(error)
+            self._pours_into = None
+            self._end_wait()
             return
         self._pieces.append(data)
         self._size += len(data)
@@ -275,16 +283,6 @@ class _Pipe(asyncio.Protocol):
                     return True
             finally:
                 self._pours_into = None
-
-    def _pour(self, take: Callable[[bytes], bool], data: bytes) -> None:
-        try:
-            if take(data):
-                return
-        except Exception as error:  # noqa: BLE001 - it is raised where the pouring is awaited
-            if self._reader is not None and not self._reader.done():
-                self._reader.set_exception(error)
-        self._pours_into = None
-        self._end_wait()
 
     async def wait_for_room(self) -> None:
         """Wait until what was written has left."""

@@ -20,10 +20,11 @@ class Beginning:
     Attributes:
         blank: bytes before it: a byte order mark, spaces, line ends.
         is_indented: spaces or tabs stand before it on its line.
+        is_shown: `show` has all that it keeps.
         exceeded: more than `max_bytes` blank bytes came.
     """
 
-    __slots__ = ("_first", "_mark", "_max", "blank", "exceeded", "is_indented")
+    __slots__ = ("_first", "_mark", "_max", "blank", "exceeded", "is_indented", "is_shown")
 
     def __init__(self, max_bytes: int) -> None:
         """Start before the first byte."""
@@ -32,6 +33,7 @@ class Beginning:
         self._first = b""
         self.blank = 0
         self.is_indented = False
+        self.is_shown = False
         self.exceeded = False
 
     def feed(self, data: bytes) -> bytes:
@@ -58,6 +60,7 @@ class Beginning:
         """Keep the first bytes of the body for `shown`; the framer gives them all, whatever it makes of them."""
         if len(self._first) < _SHOWN:
             self._first += data[: _SHOWN - len(self._first)]
+            self.is_shown = len(self._first) == _SHOWN
 
     @property
     def shown(self) -> str:

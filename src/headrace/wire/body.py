@@ -33,7 +33,12 @@ class Body:
     def feed(self, data: bytes) -> list[Frame | Batch]:
         """Return the frames that these bytes complete."""
         begin = self._begin
-        begin.show(data)
+        if not begin.is_shown:
+            begin.show(data)
+        elif (sse := self._sse) is not None:
+            frames = sse.feed(data)
+            self.exceeded = sse.exceeded
+            return frames
         if self.kind != "unknown":
             return self._go_on(data)
         if self.exceeded:

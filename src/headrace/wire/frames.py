@@ -185,6 +185,11 @@ class SSE:
         """Return the events that these bytes complete."""
         if self.exceeded or not data:
             return []
+        if data.endswith(b"\n\n") and data.startswith(b"data: ") and self._is_one_event(data):
+            frame = Batch([data[6:-2]], self._base)
+            self._base += len(data)
+            self.known_lines += 1
+            return [frame]
         if b"\r" in data or self._skip_lf:
             return self._feed_any_line_end(data)
         if b"\n" not in data:
@@ -199,6 +204,12 @@ class SSE:
         end = self._end_of_event(data, start)
         frames = self._feed_lines(data[:end])
         return frames if self.exceeded or end == len(data) else frames + self._feed_events(data[end:], 0)
+
+    def _is_one_event(self, data: bytes) -> bool:
+        """Whether bytes that begin and end as an event are one, whole: what a read of a live stream mostly brings."""
+        if self._held or self._skip_lf or self._start >= 0 or self._status is not None or len(data) > self._max:
+            return False
+        return data.find(b"\n") == len(data) - 2 and b"\r" not in data
 
     @staticmethod
     def _end_of_event(data: bytes, start: int) -> int:

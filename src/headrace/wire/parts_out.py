@@ -82,15 +82,30 @@ class PartsOut:
 
     def feed(self, chunk: MessageChunk) -> None:
         """Take a chunk; after an error nothing is taken."""
+        deltas = chunk.deltas
+        if len(deltas) == 1 and type(deltas[0]) is TextDelta and self._goes_on(deltas[0]):
+            return
         add, handlers = self.fold.add, self._HANDLERS
         self.fold.is_from_wire = self.fold.is_from_wire or chunk.is_from_wire
-        for delta in chunk.deltas:
+        for delta in deltas:
             if self.error is not None:
                 return
             key = add(delta)
             handler = handlers.get(type(delta))
             if handler is not None:
                 handler(self, delta, key)
+
+    def _goes_on(self, delta: TextDelta) -> bool:
+        """Take more of the text that came last, the short way; returns whether it is that."""
+        choice = self.fold.choices.get(delta.choice)
+        if choice is None or choice.open_text is None or choice.last is None or not delta.text or delta.part is not None:
+            return False
+        key = choice.last.key
+        if self._last.get(delta.choice) != ("text", key) or self.error is not None:
+            return False
+        choice.open_text.append(delta.text)
+        self._writer.text(delta.choice, key, _whole(delta.text))
+        return True
 
     def _text(self, delta: TextDelta, key: int) -> None:
         if key >= 0:

@@ -7,7 +7,7 @@ A client that leaves, or takes nothing for too long, cancels the task that answe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -36,7 +36,7 @@ class Caller:
             receive: of ASGI.
             send: of ASGI.
             headers: go with every answer.
-            keep_alive_s: after so long without a word a stream says that it lives.
+            keep_alive_s: after so long without a word, or at most twice as long, a stream says that it lives.
             stall_s: a client that takes nothing for so long has gone.
         """
         self.headers = headers
@@ -45,8 +45,7 @@ class Caller:
         self.sent_bytes = 0
         self._receive, self._send = receive, send
         self._keep_alive_s, self._stall_s = keep_alive_s, stall_s
-        self._clock: Callable[[], float] = asyncio.get_running_loop().time
-        self._last_s = self._clock()
+        self._has_sent = False  # since it was last looked whether a sign of life is due
         self._media_type: str | None = None
         self._task: asyncio.Task[object] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -92,7 +91,7 @@ class Caller:
     def pour(self, data: bytes) -> bool:
         """Send a piece of the stream at once; returns whether the client took it, else `settle` has to be awaited."""
         self.sent_bytes += len(data)
-        self._last_s = self._clock()
+        self._has_sent = True
         step = self._send({"type": "http.response.body", "body": data, "more_body": True}).__await__()
         try:
             waiting = next(step)
@@ -153,7 +152,7 @@ class Caller:
 
     async def _put(self, data: bytes, *, more: bool) -> None:
         self.sent_bytes += len(data)
-        self._last_s = self._clock()
+        self._has_sent = True
         step = self._send({"type": "http.response.body", "body": data, "more_body": more}).__await__()
         try:
             waiting = next(step)
@@ -186,7 +185,7 @@ class Caller:
 
     async def _beat(self) -> None:
         """Say that the stream lives, unless something was said lately or is being said now."""
-        is_due = self._clock() - self._last_s >= self._keep_alive_s * 0.9
+        is_due, self._has_sent = not self._has_sent, False
         if self._media_type != COMMENTED or self._is_sending or self.is_over or not is_due:
             return
         self._beat_over = asyncio.Event()

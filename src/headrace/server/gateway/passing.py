@@ -12,7 +12,7 @@ from typing import Final, cast
 import msgspec
 
 from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
-from headrace.messages.deltas import Ended, MessageStart
+from headrace.messages.deltas import Ended, MessageStart, ReasoningDelta, TextDelta, ToolCallFragment
 from headrace.models.stream import SILENT
 from headrace.server.gateway.caller import Caller
 from headrace.server.gateway.exchange import Exchange
@@ -20,6 +20,7 @@ from headrace.server.gateway.repairs import first_repair
 from headrace.wire.server_side import StreamOut
 
 _SAYS_NOTHING: Final = SILENT | {Ended}
+_PLAIN: Final = frozenset({TextDelta, ReasoningDelta, ToolCallFragment})
 
 
 class Passing:
@@ -57,20 +58,17 @@ class Passing:
 
     def take(self, chunks: list[AssistantMessageChunk]) -> bool:
         """Pass chunks on at once; returns whether the next ones may come in the same way, or there is something to wait for first."""
+        pile, caller = self.pile, self._caller
         for chunk in chunks:
             if not self.add(chunk):
                 return False
-        if not self.pile.size:
-            return True
-        return self.has_said and self._caller.is_free and self._caller.pour(self.pile.take())
+        return not pile.size or (self.has_said and caller.is_free and caller.pour(pile.take()))
 
     def add(self, chunk: MessageChunk) -> bool:
         """Put a chunk on the pile; returns whether more of them can be."""
         self._exchange.chunks += 1
+        self.pile.add(self._feed(self._adapted(chunk)))
         out = self._out
-        data = self._feed(self._adapted(chunk))
-        if data:
-            self.pile.add(data)
         if out.is_over:  # by an error of its own: what comes now has no place any more
             self._exchange.failure = "unsendable"
             self.is_over = True
@@ -82,6 +80,8 @@ class Passing:
     def _adapted(self, chunk: MessageChunk) -> MessageChunk:
         """Return a chunk as the client may see it: the model by the client's own name, and no upstream's error, which is told in our words."""
         deltas = chunk.deltas
+        if self.has_said and len(deltas) == 1 and type(deltas[0]) in _PLAIN:  # nearly all are such
+            return chunk
         if not self.has_said and any(type(delta) not in _SAYS_NOTHING for delta in deltas):
             self.has_said = True
             self._began()
@@ -118,7 +118,8 @@ class Pile:
 
     def take(self) -> bytes:
         """Take all of it away."""
-        data = b"".join(self._pieces)
-        self._pieces.clear()
+        pieces = self._pieces
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
         self.size = 0
         return data

@@ -98,10 +98,12 @@ class DeltaOut:
         if rank < self._rank:
             self._flush()
         self._rank = rank
-        self.begin()
+        if not self.has_begun:
+            self.begin()
 
     def _flush(self) -> None:
-        self.begin()
+        if not self.has_begun:
+            self.begin()
         self._ready.append(self._choice(self._delta))
         self._delta, self._rank, self._logprobs = {}, 0, None
 

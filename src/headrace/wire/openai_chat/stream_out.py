@@ -121,9 +121,10 @@ class StreamOut(LifeOut):
         return self._before + choice + self._after
 
     def _take(self) -> bytes:
-        out = [self._event(ready) for choice in self._touched for ready in choice.take()]
-        self._touched.clear()
-        return b"".join(out)
+        touched = self._touched
+        ready = touched[0].take() if len(touched) == 1 else [one for choice in touched for one in choice.take()]
+        touched.clear()
+        return self._event(ready[0]) if len(ready) == 1 else b"".join(map(self._event, ready))
 
     def _choice(self, index: int) -> DeltaOut:
         choice = self._choices.get(index)
