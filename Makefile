@@ -58,6 +58,9 @@ page-check: $(WEB)  ## the page's types and tests, and that what is committed is
 bench: $(DEV)  ## measure, side by side with the floor
 	$(BIN)/python bench/run.py
 
+soak: $(DEV)  ## kill workers of runs that last, over and over, in real processes, an hour or two; SOAK=0.1: a tenth of it
+	HEADRACE_SOAK=$(or $(SOAK),1) $(BIN)/python -m pytest -n 0 -s -o faulthandler_timeout=7200 tests/sessions/test_kill.py tests/durable $(ARGS)
+
 fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter
 	$(BIN)/python fuzz/decoders.py --seconds $(or $(SECONDS),300)
 

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -27,7 +28,7 @@ from headrace.sessions.store import Store
 
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,57}")
 _BUSY_MS: Final = 30_000
-_POOL: Final = 16
+_POOL: Final = 8
 _CONNECT_TIMEOUT_S: Final = 10
 
 
@@ -84,6 +85,16 @@ class Database(msgspec.Struct, frozen=True):
                 f"the store's schema is {schema!r}; beside it DBOS needs one: database=Database(url, schema)", argument="database"
             )
         return cls(url=url, schema=f"{schema}_dbos")
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """The same as SQLAlchemy writes it."""
+        if self.path is not None:
+            return URL.create("sqlite", database=str(self.path)).render_as_string()
+        parts = {name: str(value) for name, value in conninfo_to_dict(self.url).items() if value is not None}
+        user, password, database = parts.pop("user", None), parts.pop("password", None), parts.pop("dbname", None)
+        url = URL.create("postgresql", username=user, password=password, database=database, query=parts)
+        return url.render_as_string(hide_password=False)
 
     def engine(self) -> Engine:
         """Return what connects to it; nothing is connected yet, but a file is made, for this user alone.

@@ -89,20 +89,21 @@ class System:
         self._reached: DBOSClient | None = None
 
     async def open(self) -> None:
-        """Connect, bring DBOS's tables up to date, and let it begin to work.
+        """Connect, bring DBOS's tables up to date, and let it begin to work if it works here.
 
         Raises:
-            StateError: DBOS is in use in this process already; there is one in each.
+            StateError: DBOS works in this process already; there is one in each.
             StoreError: the database cannot be reached or written.
         """
         try:
             async with _as_store_errors("cannot be opened"):
                 self._engine = self._database.engine()
-                self._launch()  # in the event loop's own thread, so that workflows run in this loop
+                if self._work is None:
+                    await asyncio.to_thread(DBOS.migrate, self._database.sqlalchemy_url, schema=self._database.schema)
+                else:
+                    self._launch()  # in the event loop's own thread, so that workflows run in this loop
                 self._reached = self._client()
                 await self._register()
-                if self._work is None:
-                    await _destroyed()
         except BaseException:
             await self.close()
             raise
@@ -120,16 +121,16 @@ class System:
             serializer=DBOSPortableJSONSerializer(),
             log_level="ERROR",
             enable_otlp=False,
-            use_listen_notify=False,  # that is for messages, events and streams of workflows; the log has its own way to wake readers
-            run_migrations=True,
         )
         if _HERE:
-            raise StateError("DBOS is in use in this process already; close the other DurableRuns first, or use another process")
+            raise StateError(
+                "DBOS works in this process already; close the other DurableRuns first, give it works=False, or use another process"
+            )
         dbos = DBOS(config=config)
         if DBOS.executor_id != self._worker_id:
             raise StateError("this process has a DBOS of its own already, and there is one in each; run headrace worker in another one")
         _HERE.append(self)
-        dbos.listen_queues([] if self._work is None else [self._queue])
+        dbos.listen_queues([self._queue])
         DBOS.launch()
 
     def _client(self) -> DBOSClient:
@@ -229,7 +230,7 @@ class System:
 
 
 _HERE: Final[list[System]] = []
-"""The one in use in this process."""
+"""The one that works in this process."""
 
 
 async def _destroyed() -> None:
