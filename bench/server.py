@@ -6,7 +6,7 @@
 
 The server is `headrace serve` in a process of its own; its model is scripted, and each word that it says is the time at which it says it, so a
 reader knows how long the word was on its way. Of this the log holds it back for up to 30 ms, so that words which come together are kept
-together. Each of the open streams follows a run that says a word every two seconds; each new run says twenty words, is read to its end, and
+together. Each of the open streams follows runs that say a word every two seconds, for a minute; each new run says twenty words, is read to its end, and
 must have all of them, once and in order. Some readers are cut off in the middle and come back; some take nothing at all.
 """
 
@@ -25,6 +25,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from headrace import Agent, ScriptedModel
+from headrace.messages.chunk import AssistantMessageChunk
+from headrace.models.scripted import ScriptedStream
+
 WORDS = 20
 PACE_S = 0.02
 SLOW_PACE_S = 2.0
@@ -33,9 +37,6 @@ READY_S = 30
 
 def agent():
     """The agent that is served."""
-    from headrace import Agent, ScriptedModel
-    from headrace.messages.chunk import AssistantMessageChunk
-    from headrace.models.scripted import ScriptedStream
 
     class Spoken(ScriptedStream):
         """Says so many words, one when it is due; it is asked for `COUNT PACE`."""
@@ -97,6 +98,42 @@ class Connection:
         self.writer.close()
 
 
+class Reader:
+    """What a client has of a run's log."""
+
+    def __init__(self, load, run_id):
+        self.load, self.run_id = load, run_id
+        self.last, self.text, self.is_over = 0, "", False
+
+    async def read(self, connection, is_enough):
+        """Read from where it stands, until the end or until it is enough."""
+        status, headers = await connection.ask("GET", f"/runs/{self.run_id}/events?after={self.last}")
+        if status != 200:
+            self.load.problems.append((status, headers))
+            return
+        rest = b""
+        async for piece in connection.pieces():
+            *frames, rest = (rest + piece).split(b"\n\n")
+            for frame in frames:
+                if frame.startswith(b"id:"):
+                    self._take(frame)
+            if is_enough():
+                return
+
+    def _take(self, frame):
+        self.load.events += 1
+        number, _, data = frame.partition(b"\nevent: ")
+        seq = int(number[4:])
+        if seq <= self.last:
+            self.load.problems.append(("doubled", self.run_id, seq, self.last))
+        self.last = seq
+        self.is_over = data.startswith(b"run_ended")
+        if data.startswith(b"text_delta"):
+            said, now_s = json.loads(data.partition(b"\ndata: ")[2])["text"], time.monotonic()
+            self.load.latencies_s += [now_s - float(word.partition(":")[2]) for word in said.split()]
+            self.text += said
+
+
 class Load:
     """What is asked, and what came of it."""
 
@@ -104,15 +141,19 @@ class Load:
         self.port, self.options = port, options
         self.latencies_s, self.start_s = [], []
         self.begun = self.ended = self.events = self.wrong = self.cut = self.refused = 0
-        self.open = 0
         self.problems = []
         self._idle = []
 
     async def _connection(self):
-        return self._idle.pop() if self._idle else await Connection.open(self.port)
+        while self._idle:
+            connection, since_s = self._idle.pop()
+            if time.monotonic() - since_s < 3:  # the server closes one that is idle for 5 s
+                return connection
+            connection.close()
+        return await Connection.open(self.port)
 
     async def one(self, words, pace_s, *, is_cut=False, until=None):
-        """Begin a run and read it to its end."""
+        """Begin a run and read it to its end, or until a time; in between the reader may be cut off and come back."""
         connection = await self._connection()
         began_s = time.monotonic()
         status, view = await connection.json("POST", "/runs", {"input": f"{words} {pace_s}"})
@@ -122,59 +163,34 @@ class Load:
             self.problems.append((status, str(view)[:200]))
             return
         self.begun += 1
-        last, text, is_over = 0, "", False
-        while not is_over:
-            status, headers = await connection.ask("GET", f"/runs/{view['id']}/events?after={last}")
-            if status != 200:
-                self.problems.append((status, headers))
-                break
-            self.open += 1
-            rest = b""
-            try:
-                async for piece in connection.pieces():
-                    rest += piece
-                    *frames, rest = rest.split(b"\n\n")
-                    for frame in frames:
-                        if not frame.startswith(b"id:"):
-                            continue
-                        self.events += 1
-                        number, _, data = frame.partition(b"\nevent: ")
-                        seq = int(number[4:])
-                        if seq <= last:
-                            self.problems.append(("doubled", view["id"], seq, last))
-                        last = seq
-                        is_over = data.startswith(b"run_ended")
-                        if data.startswith(b"text_delta"):
-                            said = json.loads(data.partition(b"\ndata: ")[2])["text"]
-                            now_s = time.monotonic()
-                            self.latencies_s += [now_s - float(word.partition(":")[2]) for word in said.split()]
-                            text += said
-                    if is_cut and last > 3:
-                        break
-                    if until is not None and time.monotonic() > until:
-                        break
-            finally:
-                self.open -= 1
-            if until is not None and not is_over:
-                connection.close()
-                break
-            if is_cut and not is_over:
+        reader = Reader(self, view["id"])
+        if is_cut:
+            await reader.read(connection, lambda: reader.last > 3)
+            if not reader.is_over:
                 self.cut += 1
-                is_cut = False
                 connection.close()
                 connection = await self._connection()
-        numbers = [int(word.partition(":")[0]) for word in text.split()]
-        if numbers != list(range(len(numbers))) or (until is None and len(numbers) != words):
+        if not reader.is_over:
+            await reader.read(connection, lambda: until is not None and time.monotonic() > until)
+        if reader.is_over:
+            self.ended += 1
+            self._idle.append((connection, time.monotonic()))
+        else:
+            connection.close()
+        said = [int(word.partition(":")[0]) for word in reader.text.split()]
+        if said != list(range(len(said))) or (until is None and len(said) != words):
             self.wrong += 1
-            self.problems.append(("lost", view["id"], len(numbers)))
-        self.ended += is_over
-        if is_over:
-            self._idle.append(connection)
+            self.problems.append(("lost", view["id"], len(said)))
+
+    async def again(self, until):
+        """Follow one run after the other, each for a minute."""
+        while time.monotonic() < until:
+            await self.one(30, SLOW_PACE_S, until=until)
 
     async def idle_reader(self, until):
         """Ask for a stream and take nothing of it."""
         connection = await self._connection()
-        _, view = await connection.json("POST", "/runs", {"input": "1000000 0.02"})
+        _, view = await connection.json("POST", "/runs", {"input": "3000 0.02"})
         connection.writer.transport.pause_reading()
         connection.writer.write(f"GET /runs/{view['id']}/events HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
         await asyncio.sleep(until - time.monotonic())
@@ -191,7 +207,7 @@ class Load:
             task.add_done_callback(self._done(tasks))
 
         for n in range(options.streams):  # not all at the same moment
-            begin(self.one(1_000_000, SLOW_PACE_S, until=until))
+            begin(self.again(until))
             if n % 10 == 9:
                 await asyncio.sleep(0.04)
         for _ in range(options.idle):
@@ -210,9 +226,9 @@ class Load:
                 looked += max(1, options.seconds // 30)
             await asyncio.sleep(0.005)
         took_s = time.monotonic() - began_s
-        used_s = cpu_of(pid) - cpu_s
         while tasks:
             await asyncio.wait(tasks, timeout=5)
+        used_s = cpu_of(pid) - cpu_s
         return {
             "open streams": options.streams + options.idle,
             "new runs a second": round((self._asked) / took_s, 1),
@@ -224,7 +240,8 @@ class Load:
             "lost or doubled": self.wrong,
             "word on its way, ms": percentiles(self.latencies_s),
             "run begun, ms": percentiles(self.start_s),
-            "server's CPU, share of a core": round(used_s / took_s, 2),
+            "server's CPU, share of a core": round(used_s / (time.monotonic() - began_s), 2),
+            "server's CPU, ms a new run": round(used_s * 1000 / max(self.begun - begun, 1), 2),
             "server's memory, MiB": [round(value) for _, value in memory],
         }
 

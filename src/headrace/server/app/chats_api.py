@@ -51,6 +51,7 @@ class ChatsAPI:
             replies=partial(agui_answers.read_answers, request),
             run_id=run_id,
             context=(SystemMessage(request.context_text),) if request.context_text else (),
+            tools=request.tools,
         )
         surface = AguiOut(
             thread_id,

@@ -106,7 +106,7 @@ class CompletionsAPI:
                 return found
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"messages[{n - len(new)}].content")
-        return Leg(await self._desk.start(ask, self._legs.stamped(new), history=history))
+        return Leg(await self._desk.start(ask, self._legs.stamped(new), history=history, tools=request.tools))
 
     async def _waiting(self, ask: Ask, request: ChatRequest) -> Leg | None:
         """Return the run that goes on with the results at the end of a request, or None: then they are a conversation like any other."""

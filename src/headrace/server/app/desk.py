@@ -29,6 +29,7 @@ from headrace.sessions.records import RunRecord, SessionRecord
 from headrace.sessions.request import Request
 from headrace.sessions.runs_like import RunsLike
 from headrace.sessions.store import Store
+from headrace.tools.tool import Tool
 
 LOG: Final = logging.getLogger("headrace.server")
 
@@ -129,8 +130,9 @@ class Desk:
         session_id: str | None = None,
         history: Iterable[Message] = (),
         permissions: Mode | None = None,
+        tools: Iterable[Tool[..., Any]] = (),
     ) -> RunRecord:
-        """Begin a run for a client.
+        """Begin a run for a client, who may bring tools that it runs itself.
 
         Raises:
             FaultError: the key may not begin one now, or the conversation is another user's.
@@ -149,13 +151,25 @@ class Desk:
                 raise FaultError("conflict", "the id of the session is taken; use another", argument="session_id") from error
         key = ask.key
         asked = partial(
-            self.runs.start, messages, run_id=run_id, session_id=session_id, user=ask.user, history=history, permissions=permissions
+            self.runs.start,
+            messages,
+            run_id=run_id,
+            session_id=session_id,
+            user=ask.user,
+            history=history,
+            permissions=permissions,
+            tools=self._unknown(tools),
         )
         if key.max_runs is None and key.tokens_per_day is None:
             return await self._begin(ask, asked)
         async with self.budget.turn(key):
             await self.budget.check(key)
             return await self._begin(ask, asked)
+
+    def _unknown(self, tools: Iterable[Tool[..., Any]]) -> list[Tool[..., Any]]:
+        """Return a client's tools without those that the agent knows for the client's; any other tool of that name makes the run refuse it."""
+        known = {tool.name for tool in self.runs.agent.tools if tool.options.external}
+        return [tool for tool in tools if tool.name not in known]
 
     async def _begun_before(self, ask: Ask, run_id: str) -> RunRecord | None:
         try:

@@ -24,8 +24,8 @@ from headrace.server.app.asks import Ask
 from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError
 from headrace.server.app.views import end_of
+from headrace.sessions.managing import fork
 from headrace.sessions.records import Entry, RunRecord
-from headrace.sessions.repair import repaired
 from headrace.surfaces.surface import BROKEN_OFF, Counted, Surface
 
 Replies: TypeAlias = Callable[[Sequence[Pending]], tuple[Reply, ...]]
@@ -150,6 +150,7 @@ class Legs:
             replies: reads the answers to what a run waits for.
             run_id: the client's name of the run, if it is to be ours: asking twice is no second run.
             context: what the model is told for this run alone.
+            tools: those that the client runs itself; a run that goes on has those that it began with.
 
         Raises:
             FaultError: the conversation is taken, or somebody works on it.
@@ -169,7 +170,7 @@ class Legs:
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"messages[{n - len(new)}].parts")
         session_id = await self._session(ask, chat_id, history)
-        return Leg(await self._desk.start(ask, self.stamped(new), run_id=run_id, session_id=session_id, history=context))
+        return Leg(await self._desk.start(ask, self.stamped(new), run_id=run_id, session_id=session_id, history=context, tools=tools))
 
     def stamped(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return messages, each with an id that no other has."""
@@ -201,14 +202,12 @@ class Legs:
         wanted = len(_turns([_Said(message.role, message.origin) for message in history]))
         if wanted == len(starts):
             return name
-        if wanted < len(starts):
-            kept = [encode_message(message) for message in repaired(rows[: starts[wanted]]).messages]
-            forked: str | None = name
-        else:
-            kept, forked = [encode_message(message) for message in self.stamped(history)], None
         made = following if rows else name
         try:
-            await store.put_session(made, kept, user=ask.user, forked_from=forked)
+            if wanted < len(starts):
+                await fork(store, name, made, starts[wanted])
+            else:
+                await store.put_session(made, [encode_message(message) for message in self.stamped(history)], user=ask.user)
         except ConflictError as error:
             raise FaultError("conflict", "another request works on this conversation") from error
         return made

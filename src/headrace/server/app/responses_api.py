@@ -124,7 +124,7 @@ class ResponsesAPI:
             raise FaultError("usage", "answers to approval requests go with previous_response_id", argument="previous_response_id")
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"input[{n - len(new)}].content")
-        return Leg(await self._desk.start(ask, self._legs.stamped(new), history=_joined(earlier, history)))
+        return Leg(await self._desk.start(ask, self._legs.stamped(new), history=_joined(earlier, history), tools=request.tools))
 
     async def _said(self, record: RunRecord) -> tuple[Message, ...]:
         """Return what was said before and in a run."""

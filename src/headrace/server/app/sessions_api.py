@@ -11,15 +11,14 @@ import msgspec
 
 from headrace._json import check_text
 from headrace.errors import ConflictError
-from headrace.messages.codec import encode_message
 from headrace.server.app.asks import Ask, checked_id
 from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError
 from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.runs_api import Id, RunsAPI
 from headrace.server.app.views import listed, session_view
+from headrace.sessions.managing import fork
 from headrace.sessions.records import SessionRecord
-from headrace.sessions.repair import repaired
 
 MAX_TITLE = 500
 
@@ -91,12 +90,8 @@ class SessionsAPI:
         body = ask.json(ForkBody) if ask.body else ForkBody()
         record = await self._session(ask)
         new_id = self._desk.new_id() if body.id is None else checked_id(body.id, "id")
-        rows = await self._desk.store.messages(record.id, 0, None if body.at is None else body.at)
-        if body.at is not None and len(rows) < body.at:
-            raise FaultError("usage", f"the session has {len(rows)} messages", argument="body.at")
-        messages = [encode_message(message) for message in repaired(rows).messages]
         try:
-            made = await self._desk.store.put_session(new_id, messages, user=ask.user, title=record.title, forked_from=record.id)
+            made = await fork(self._desk.store, record.id, new_id, body.at)
         except ConflictError as error:
             raise FaultError("conflict", "the id of the session is taken; use another", argument="body.id") from error
         return Whole(session_view(made), 201)

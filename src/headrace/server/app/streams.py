@@ -193,22 +193,21 @@ class Stream:
         return 200
 
     async def _through(self, caller: Caller) -> None:
-        reason = None
+        reason, rest = None, b""
         try:
-            await caller.write(self._prelude)
-            await self._carry(caller)
+            rest = await self._carry(caller)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self._streams.is_leaving or task is None or task.uncancel() > 0:
                 raise
             reason = "the server is shutting down; the run goes on"
-        await caller.end(self._voice.close(reason))
+        await caller.end(rest + self._voice.close(reason))
 
-    async def _carry(self, caller: Caller) -> None:
-        """Send entries as they come; those that are there together leave together."""
+    async def _carry(self, caller: Caller) -> bytes:
+        """Send entries as they come; those that are there together leave together. Returns what is left to be sent."""
         entries, voice, events = self._entries, self._voice, self._streams.metrics.events
-        pieces: list[bytes] = []
-        size = 0
+        pieces: list[bytes] = [self._prelude]
+        size = len(self._prelude)
         while not voice.is_over:
             step = cast("Generator[object, object, Entry]", entries.__anext__().__await__())
             try:
@@ -233,8 +232,7 @@ class Stream:
                 await caller.write(b"".join(pieces))
                 pieces, size = [], 0
                 await asyncio.sleep(0)  # a log that is there already must not keep the others waiting
-        if size:
-            await caller.write(b"".join(pieces))
+        return b"".join(pieces)
 
 
 class Gathered:
