@@ -12,7 +12,7 @@ ARGS ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture format coverage page page-check bench fuzz peers clean
+.PHONY: help demo test check lint types architecture format coverage page page-check bench soak fuzz peers clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -14,7 +14,11 @@ from headrace.sessions.records import Entry
 from headrace.sessions.store import Store
 
 PAGE: Final = 500
-"""How many events are read at once."""
+"""How many events are read at once, at most."""
+FIRST: Final = 64
+LEAST: Final = 4
+PAGE_BYTES: Final = 512 * 1024
+"""Pages begin small, and where events are large they stay so: a reader that is slow holds the page that it has not taken."""
 WAIT_S: Final = 15.0
 """How long a reader waits before it looks again whether the run is still there."""
 _END: Final = b'{"type":"run_ended"'
@@ -48,11 +52,13 @@ async def read(
         NotFoundError: there is no such run.
     """
     await store.run(run_id)
+    page = FIRST
     while True:
         held = recent(run_id)
         entries = None if held is None else held.above(after)
         if entries is None:
-            entries = await store.entries(run_id, after, PAGE)
+            entries = await store.entries(run_id, after, page)
+            page = max(LEAST, page // 4) if sum(len(entry.data) for entry in entries) > PAGE_BYTES else min(PAGE, page * 2)
         if entries:
             after = entries[-1].seq
             yield entries
