@@ -6,7 +6,7 @@ import contextlib
 import stat
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from headrace.durable import Database
 from headrace.errors import ConfigError
@@ -36,9 +36,9 @@ def test_what_is_neither_a_file_nor_postgres_is_refused(given):
 
 
 def test_any_url_of_libpq_becomes_one_of_sqlalchemy():
-    assert Database(url="postgresql://me:a%20b@db:5433/agents?sslmode=require").sqlalchemy_url == (
-        "postgresql://me:a+b@/agents?host=db&port=5433&sslmode=require"
-    )
+    url = make_url(Database(url="postgresql://me:a%20b%40@db:5433/agents?sslmode=require").sqlalchemy_url)
+    assert (url.username, url.password, url.database) == ("me", "a b@", "agents")
+    assert dict(url.query) == {"host": "db", "port": "5433", "sslmode": "require"}
     assert Database(url="host=/run/pg dbname=agents").sqlalchemy_url == "postgresql:///agents?host=%2Frun%2Fpg"
 
 
