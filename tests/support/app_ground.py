@@ -78,6 +78,8 @@ def play(request) -> Any:
             return AssistantMessage([ToolCallPart(id="c2", name="temperature", arguments={"room": "B2"})])
         case ["grind", sacks]:
             return AssistantMessage([ToolCallPart(id="c3", name="grind", arguments={"sacks": int(sacks)})])
+        case ["call", name, *given] if any(spec.name == name for spec in request.tools):
+            return AssistantMessage([ToolCallPart(id="c4", name=name, arguments=json.loads(" ".join(given) or "{}"))])
         case ["slowly", count, *_]:
             return paced(int(count), 0.01)
         case ["big", count]:

@@ -8,28 +8,10 @@ import json
 import httpx2
 import openai
 import pytest
-from ag_ui.core import Event
-from pydantic import TypeAdapter
 
 from app_ground import app_ground, bearer, key, make_agent
+from client_bodies import agui, agui_events, datas, openai_client, said
 from headrace.sessions.sqlite import SQLiteStore
-
-AGUI = TypeAdapter(Event)
-
-
-def datas(text):
-    """The JSON of each event of a stream."""
-    found = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
-    return [json.loads(data) if data.startswith("{") else data for data in found]
-
-
-def openai_client(ground, api_key="none"):
-    return openai.AsyncOpenAI(base_url=f"{ground.url}/v1", api_key=api_key, max_retries=0)
-
-
-def said(*pairs):
-    return [{"role": role, "content": text} for role, text in pairs]
-
 
 # --- Chat Completions ----------------------------------------------------------------------------------
 
@@ -198,22 +180,6 @@ async def test_only_a_response_that_is_not_kept_ends_with_its_client():
 
 
 # --- AG-UI ---------------------------------------------------------------------------------------------
-
-
-def agui(thread, run, *messages, **more):
-    return {
-        "threadId": thread, "runId": run, "protocolVersion": "1.0", "state": {}, "tools": [], "context": [], "forwardedProps": {},
-        "messages": [{"id": f"m{n}", "role": role, "content": text} for n, (role, text) in enumerate(messages)], **more,
-    }  # fmt: skip
-
-
-async def agui_events(ground, body, headers=None):
-    response = await ground.client.post("/agui", json=body, headers=headers)
-    assert response.status_code == 200, response.text
-    events = datas(response.text)
-    for event in events:
-        AGUI.validate_python(event)
-    return events
 
 
 async def test_an_agui_client_asks_answers_a_question_and_goes_on():

@@ -27,6 +27,7 @@ from headrace.server.app.views import end_of
 from headrace.sessions.managing import fork
 from headrace.sessions.records import Entry, RunRecord
 from headrace.surfaces.surface import BROKEN_OFF, Counted, Surface
+from headrace.tools.tool import Tool
 
 Replies: TypeAlias = Callable[[Sequence[Pending]], tuple[Reply, ...]]
 _END: Final = b'{"type":"run_ended"'
@@ -139,6 +140,7 @@ class Legs:
         replies: Replies,
         run_id: str | None = None,
         context: Sequence[Message] = (),
+        tools: Sequence[Tool[..., Any]] = (),
     ) -> Leg:
         """Go on with the run of a chat that waits, if this answers it, or begin one.
 

@@ -79,8 +79,8 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:
-        """The tools that the client runs itself."""
-        return external_tools(self.request.tools)
+        """The tools that the client runs itself; none where it wants none to be called."""
+        return () if self.request.tool_choice == "none" else external_tools(self.request.tools)
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:

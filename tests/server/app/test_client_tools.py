@@ -1,0 +1,107 @@
+"""Tools that a client declares and runs itself, over each protocol that can say so."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+import openai
+import pytest
+
+from app_ground import app_ground
+from client_bodies import agui, agui_events, openai_client, said
+
+SCHEMA = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+WORDS = 'call paint {"colour": "red"}'
+CHAT_TOOL = {"type": "function", "function": {"name": "paint", "description": "Paint the wall.", "parameters": SCHEMA}}
+RESPONSES_TOOL = {"type": "function", "name": "paint", "description": "Paint the wall.", "parameters": SCHEMA}
+AGUI_TOOL = {"name": "paint", "description": "Paint the wall.", "parameters": SCHEMA}
+
+
+async def test_chat_completions_call_the_clients_tool_and_go_on_with_its_result():
+    async with app_ground() as ground, openai_client(ground) as client:
+        messages = said(("user", WORDS))
+        first = await client.chat.completions.create(model="x", messages=messages, tools=[CHAT_TOOL])
+        (call,) = first.choices[0].message.tool_calls
+        assert (call.function.name, json.loads(call.function.arguments)) == ("paint", {"colour": "red"})
+        messages += [
+            first.choices[0].message.model_dump(exclude_none=True),
+            {"role": "tool", "tool_call_id": call.id, "content": "the wall is red"},
+        ]
+        done = await client.chat.completions.create(model="x", messages=messages, tools=[CHAT_TOOL])
+        assert done.choices[0].message.content == "Done: the wall is red"
+        (run,) = (await ground.client.get("/runs")).json()["runs"]
+        assert run["status"] == "ended"
+
+
+async def test_a_stream_of_chat_completions_calls_the_clients_tool():
+    async with app_ground() as ground, openai_client(ground) as client:
+        asked = {"model": "x", "messages": said(("user", WORDS)), "tools": [CHAT_TOOL]}
+        async with client.chat.completions.stream(**asked) as stream:
+            kinds = [event.type async for event in stream]
+            whole = await stream.get_final_completion()
+        assert "tool_calls.function.arguments.done" in kinds
+        (call,) = whole.choices[0].message.tool_calls
+        assert (whole.choices[0].finish_reason, json.loads(call.function.arguments)) == ("tool_calls", {"colour": "red"})
+
+
+async def test_a_client_that_wants_no_tool_called_brings_none():
+    async with app_ground() as ground, openai_client(ground) as client:
+        whole = await client.chat.completions.create(model="x", messages=said(("user", WORDS)), tools=[CHAT_TOOL], tool_choice="none")
+        assert whole.choices[0].message.content == f"You said: {WORDS}"
+        response = await client.responses.create(model="x", input=WORDS, tools=[RESPONSES_TOOL], tool_choice="none")
+        assert response.output_text == f"You said: {WORDS}"
+
+
+async def test_a_response_calls_the_clients_tool_and_the_next_one_has_its_result():
+    async with app_ground() as ground, openai_client(ground) as client:
+        first = await client.responses.create(model="x", input=WORDS, tools=[RESPONSES_TOOL])
+        (call,) = [item for item in first.output if item.type == "function_call"]
+        assert (call.name, json.loads(call.arguments)) == ("paint", {"colour": "red"})
+        assert first.tools[0].name == "paint"
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "the wall is red"}
+        second = await client.responses.create(model="x", input=[result], previous_response_id=first.id, tools=[RESPONSES_TOOL])
+        assert second.output_text == "Done: the wall is red"
+        assert second.id.startswith(f"{first.id}_")
+
+
+async def test_a_client_that_keeps_its_responses_itself_gives_the_whole_input_again():
+    async with app_ground() as ground, openai_client(ground) as client:
+        given = [{"role": "user", "content": WORDS}]
+        first = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+        (call,) = [item for item in first.output if item.type == "function_call"]
+        given += [item.model_dump(exclude_none=True) for item in first.output]
+        given += [{"type": "function_call_output", "call_id": call.call_id, "output": "the wall is red"}]
+        second = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+        assert second.output_text == "Done: the wall is red"
+
+
+async def test_an_agui_client_runs_its_own_tool():
+    async with app_ground() as ground:
+        events = await agui_events(ground, agui("t", "r1", ("user", WORDS), tools=[AGUI_TOOL]))
+        (call_id,) = events[-1]["outcome"]["pendingToolCallIds"]
+        body = agui("t", "r2", ("user", WORDS), tools=[AGUI_TOOL])
+        body["messages"] += [
+            {
+                "id": "a1",
+                "role": "assistant",
+                "toolCalls": [{"id": call_id, "type": "function", "function": {"name": "paint", "arguments": '{"colour": "red"}'}}],
+            },
+            {"id": "t1", "role": "tool", "toolCallId": call_id, "content": "the wall is red"},
+        ]
+        events = await agui_events(ground, body)
+        assert "".join(event.get("delta", "") for event in events) == "Done: the wall is red"
+
+
+async def test_a_tool_that_the_agent_knows_as_the_clients_may_be_declared_and_another_of_its_may_not():
+    async with app_ground() as ground, openai_client(ground) as client:
+        tools = [{"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in ("temperature", "pay")]
+        whole = await client.chat.completions.create(model="x", messages=said(("user", "temperature")), tools=tools[:1])
+        (call,) = whole.choices[0].message.tool_calls
+        assert json.loads(call.function.arguments) == {"room": "B2"}
+        with pytest.raises(openai.BadRequestError, match="pay"):
+            await client.chat.completions.create(model="x", messages=said(("user", "temperature")), tools=tools)
+        response: httpx2.Response = await ground.client.post(
+            "/agui", json=agui("t", "r1", ("user", "hi"), tools=[{"name": "pay", "description": "", "parameters": SCHEMA}])
+        )
+        assert response.status_code == 400
