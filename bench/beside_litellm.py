@@ -28,7 +28,7 @@ import gateway
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from make_environments import FOLDER, python_of, versions_in
 
-MODELS = "ahead-*", "alone-*"
+MODELS = "ahead-*", "alone-*", "many-*"
 CONFIG = {
     "model_list": [
         {"model_name": name, "litellm_params": {"model": f"openai/{name}", "api_base": "UPSTREAM/v1", "api_key": "none"}} for name in MODELS
@@ -96,7 +96,7 @@ async def chunk_us(middle: Middle, model: str, count: int, streams: int) -> floa
 async def measure(middles: dict[str, Middle], *, quick: bool) -> dict[str, dict[str, float]]:
     runs = 3 if quick else 7
     # A tick of the system's clock is 10 ms: the quick ones are asked for more chunks, so that their time is many ticks.
-    sizes = {"ahead": ("ahead", 1, 2_000, 100_000), "alone": ("alone", 1, 600, 1_500), "alone, fifty at once": ("alone", 50, 50, 500)}
+    sizes = {"ahead": ("ahead", 1, 2_000, 100_000), "alone": ("alone", 1, 600, 1_500), "alone, fifty at once": ("many", 50, 50, 200)}
     for middle in middles.values():
         await gateway.ask(middle.url, "ahead-500")
     figures: dict[str, dict[str, float]] = {}
