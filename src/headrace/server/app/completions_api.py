@@ -15,9 +15,10 @@ from headrace.messages.parts import ToolCallPart
 from headrace.server.app.asks import Ask
 from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError, Kind
+from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
-from headrace.server.app.streams import Gathered, Stream
+from headrace.server.app.streams import Stream
 from headrace.server.gateway.listing import list_body
 from headrace.sessions.records import Entry
 from headrace.sessions.request import Request

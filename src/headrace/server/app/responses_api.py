@@ -21,9 +21,10 @@ from headrace.server.app.asks import Ask
 from headrace.server.app.completions_api import KINDS
 from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError
+from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
-from headrace.server.app.streams import Gathered, Stream
+from headrace.server.app.streams import Stream
 from headrace.sessions.records import Entry, RunRecord
 from headrace.sessions.request import Request
 from headrace.surfaces.openai_responses.events_out import ResponsesOut

@@ -21,7 +21,6 @@ from headrace.server.app.faults import FaultError
 from headrace.server.app.keys import Key
 from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
-from headrace.server.app.routing import Whole
 from headrace.server.asgi import ClientLeftError, Headers
 from headrace.server.gateway.caller import Caller
 from headrace.server.gateway.eager import Resumed
@@ -233,58 +232,6 @@ class Stream:
                 pieces, size = [], 0
                 await asyncio.sleep(0)  # a log that is there already must not keep the others waiting
         return b"".join(pieces)
-
-
-class Gathered:
-    """An answer that comes whole when a leg of a run has ended."""
-
-    def __init__(
-        self,
-        streams: Streams,
-        route: str,
-        entries: AsyncGenerator[Entry],
-        take: Callable[[Entry], bool],
-        answer: Callable[[], Whole],
-        *,
-        on_left: Callable[[], object] | None = None,
-    ) -> None:
-        """Hold what is to be read.
-
-        Args:
-            streams: counts it.
-            route: the name of its route.
-            entries: the log.
-            take: takes an entry; returns whether it was the last one.
-            answer: makes the answer then.
-            on_left: what is done if the client leaves before; may be async.
-        """
-        self._streams, self._route, self._entries = streams, route, entries
-        self._take, self._answer, self._on_left = take, answer, on_left
-
-    async def send(self, ask: Ask, headers: Headers) -> int:
-        """Send it; see `Answer`."""
-        limits = self._streams.limits
-        caller = Caller(ask.receive, ask.send, headers, keep_alive_s=limits.keep_alive_s, stall_s=limits.stall_s)
-        with self._streams.entered(ask.key, self._route):
-            try:
-                async with caller, contextlib.aclosing(self._entries):
-                    await self._read()
-                    caller.is_over = True
-            except ClientLeftError:
-                await left(self._on_left)
-                raise
-        return await self._answer().send(ask, headers)
-
-    async def _read(self) -> None:
-        try:
-            async for entry in self._entries:
-                if self._take(entry):
-                    return
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._streams.is_leaving and task is not None and task.uncancel() == 0:
-                raise leaving() from None
-            raise
 
 
 async def left(then: Callable[[], object] | None) -> None:
