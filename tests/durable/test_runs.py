@@ -9,11 +9,13 @@ from collections import Counter
 import pytest
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 
+import early_desk
 from headrace.agent.agent import Agent
 from headrace.agent.event_codec import decode_event
 from headrace.durable import Database, DurableRuns, Pace
 from headrace.durable.legs import Leg
-from headrace.errors import ConfigError, StateError
+from headrace.durable.runs import MAX_FRUITLESS
+from headrace.errors import ConfigError, StateError, StoreError
 from headrace.models.scripted import ScriptedModel
 from headrace.sessions.memory import MemoryStore
 from headrace.sessions.records import NewRun
@@ -281,4 +283,87 @@ async def test_runs_begun_without_dbos_go_on_with_it(store):
         await runs.start("Do it.", run_id="r")
         await began.wait()
     async with DurableRuns(agent, store, pace=QUICK) as runs:
+        assert (await driven(runs)).generate_reason == "completed"
+
+
+async def test_a_tool_that_starts_while_the_model_still_speaks_is_a_step_too(store):
+    desk = early_desk.Desk()
+    gate = asyncio.Event()
+    agent = early_desk.agent_of(desk, early_desk.script(early_desk.call(0, n=1), gate), early_desk.DONE)
+    async with DurableRuns(agent, store, pace=QUICK) as runs:
+        await runs.start("Do it.", run_id="r")
+        await desk.ran.wait()
+        gate.set()
+        assert (await runs.wait("r")).generate_reason == "completed"
+    ((_, steps),) = await workflows(store)
+    assert sorted(step["function_name"] for step in steps) == ["claim", "model:scripted:model", "model:scripted:model", "tool:look"]
+    assert [step["output"]["state"] for step in steps if step["function_name"] == "tool:look"] == ["success"]
+
+
+async def test_a_run_that_stops_since_its_store_fails_is_tried_again_here(store):
+    class Failing:
+        """A store that fails once, in the middle of a run."""
+
+        def __init__(self):
+            self.appends = 0
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+        async def append(self, batch):
+            self.appends += 1
+            if self.appends == 3:
+                raise StoreError("the disk is full")
+            await store.append(batch)
+
+    effects = Effects()
+    async with DurableRuns(effects.agent(), Failing(), database=Database.beside(store), pace=QUICK) as runs:
+        await runs.start("Do it.", run_id="r", session_id="s")
+        assert (await driven(runs)).generate_reason == "completed"
+        check_events([decode_event(entry.data) async for entry in runs.read("r")])
+    assert {what: n for what, n in Counter(effects.done).items() if n > 1 and not what.startswith("look")} == {}
+
+
+async def test_a_run_that_ends_each_worker_is_given_up(store):
+    began = asyncio.Event()
+
+    @tool(idempotent=True)
+    async def fatal() -> str:
+        """Hang until the worker is gone."""
+        began.set()
+        await asyncio.Event().wait()
+
+    script = [lambda request: answer("", ("fatal", {}))] * 99
+    for _ in range(MAX_FRUITLESS + 1):
+        began.clear()
+        async with DurableRuns(Agent(ScriptedModel(*script), tools=[fatal]), store, pace=QUICK) as runs:
+            await runs.start("Do it.", run_id="r")
+            await began.wait()
+    async with DurableRuns(Agent(ScriptedModel(*script), tools=[fatal]), store, pace=QUICK) as runs:
+        assert (await runs.wait("r")).generate_reason == "interrupted"
+
+
+async def test_a_run_whose_workflow_is_over_too_early_gets_another_one(store):
+    async with DurableRuns(Effects().agent(), store, pace=QUICK) as runs:
+        await runs.start("Do it.", run_id="r")
+        record = await runs.wait("r")
+        await runs._system.enqueue(Leg.next(record))  # by mistake: nobody has answered yet
+        while (await runs._system.workflow(Leg.next(record).workflow_id)).status != "SUCCESS":
+            await asyncio.sleep(0.02)
+            await asyncio.sleep(0)
+        runs._sweeper.know = lambda record: None
+        assert (await driven(runs)).generate_reason == "completed"
+
+
+async def test_a_run_that_comes_to_wait_while_it_is_looked_at_is_left_alone(store):
+    effects = Effects()
+    async with DurableRuns(effects.agent(), store, pace=Pace(beat_s=1000, poll_s=0.02)) as runs:
+        await runs.start("Do it.", run_id="r")
+        async for _ in runs.read("r"):
+            stale = await store.run("r")
+            if stale.status == "running":
+                break
+        await runs.wait("r")
+        await runs._sweeper._adopt_one(stale)
+        assert [one.status for one, _ in await workflows(store)] == ["SUCCESS"]
         assert (await driven(runs)).generate_reason == "completed"

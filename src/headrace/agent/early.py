@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Final
 
 from headrace._json import dumps, thaw
@@ -122,7 +123,9 @@ class Early:
         if planned.place >= 0:
             assert self._run_others is not None
             return await self._run_others(planned, on_output)
-        return await run_call(planned.call, self._keys[planned.place], self._scope, on_output=on_output)
+        call_key, journal = self._keys[planned.place], self._scope.journal
+        run = partial(run_call, planned.call, call_key, self._scope, on_output=on_output)
+        return await (run() if journal is None else journal.tool(call_key, planned.call, run))
 
     def _is_parallel(self, planned: PlannedCall) -> bool:
         return self._scope.tool(planned.call).options.parallel

@@ -20,11 +20,13 @@ class Leg(msgspec.Struct, frozen=True):
         run_id: the run.
         after: the number of the event after which it begins; 0: the run's start.
         born: when the run was made, in microseconds: a run that is deleted and made again under its id has other legs.
+        instead_at: the run's epoch when the leg's workflow was found to be over although the leg was not; -1: it never was.
     """
 
     run_id: str
     after: int
     born: int
+    instead_at: int = -1
 
     @classmethod
     def first(cls, record: RunRecord) -> Leg:
@@ -39,7 +41,7 @@ class Leg(msgspec.Struct, frozen=True):
     @classmethod
     async def present(cls, store: Store, record: RunRecord) -> Leg:
         """Return the leg that a run is on, as its log tells it."""
-        return cls(record.id, await _last_end(store, record.id, 0), _born(record))
+        return cls(record.id, await _last_end(store, record.id, 0) if record.last_seq else 0, _born(record))
 
     async def is_over(self, store: Store, record: RunRecord) -> bool:
         """Whether the run has got to the end of this leg, or is not the one of this leg."""
@@ -47,10 +49,15 @@ class Leg(msgspec.Struct, frozen=True):
             return True
         return record.last_seq != self.after and await _last_end(store, record.id, self.after) != self.after
 
+    def instead(self, epoch: int) -> Leg:
+        """Return the same leg, for another workflow, since its own is over and can never go on."""
+        return msgspec.structs.replace(self, instead_at=epoch)
+
     @property
     def workflow_id(self) -> str:
         """The id of its workflow."""
-        return f"{self.run_id}:{self.born:x}:{self.after}"
+        own = f"{self.run_id}:{self.born:x}:{self.after}"
+        return own if self.instead_at < 0 else f"{own}.{self.instead_at}"
 
 
 def run_of(workflow_id: str) -> str:

@@ -26,7 +26,7 @@ from headrace.durable.legs import Leg
 from headrace.durable.pace import USUAL, Pace
 from headrace.durable.steps import StepJournal, Steps
 from headrace.durable.sweeping import Sweeper
-from headrace.durable.system import System
+from headrace.durable.system import CLAIM, System
 from headrace.errors import ConflictError, FencedError, NotFoundError, StoreError
 from headrace.sessions.front import Front
 from headrace.sessions.place import Deps, Place
@@ -36,6 +36,8 @@ from headrace.sessions.store import Store
 from headrace.sessions.workers import Watch
 
 LOG: Final = logging.getLogger("headrace.durable")
+MAX_FRUITLESS: Final = 10
+"""A run that was left so often by workers before the next step of it was done probably ends them; it ends as interrupted."""
 _CLOSE_S: Final = 10.0
 
 
@@ -151,26 +153,28 @@ class DurableRuns(Front):
     # ------------------------------------------------------------------------------------------ having runs worked on
 
     async def _begin(self, record: RunRecord) -> RunRecord:
-        await self._enqueue(Leg.first(record))
+        await self._enqueue(record, Leg.first(record))
         return record
 
     async def _go_on(self, record: RunRecord) -> None:
-        await self._enqueue(Leg.next(record))
+        await self._enqueue(record, Leg.next(record))
 
-    async def _enqueue(self, leg: Leg) -> None:
+    async def _enqueue(self, record: RunRecord, leg: Leg) -> None:
         try:
             await self._system.enqueue(leg)
+            self._sweeper.know(record)
         except StoreError as error:  # the run is kept, so it is queued once somebody looks for such
             LOG.warning("run %s is queued later: %s", leg.run_id, error)
 
     # ------------------------------------------------------------------------------------------ working
 
-    async def _work_on(self, run_id: str, after: int, born: int) -> None:
+    async def _work_on(self, workflow_id: str, leg: Leg) -> None:
         """Work on a leg, in its workflow.
 
         Raises:
             asyncio.CancelledError: it stops here, and its workflow is left as it is, for whoever comes next.
         """
+        run_id = leg.run_id
         while (before := self._legs.get(run_id)) is not None:  # the leg before is being left at this moment
             await asyncio.wait([before])
         if not self._is_open:
@@ -179,7 +183,7 @@ class DurableRuns(Front):
         assert task is not None
         self._legs[run_id] = task
         try:
-            await self._leg(Leg(run_id, after, born))
+            await self._leg(workflow_id, leg)
         except FencedError as error:
             LOG.info("run %s goes on elsewhere: %s", run_id, error)
             raise asyncio.CancelledError from error
@@ -192,12 +196,18 @@ class DurableRuns(Front):
         finally:
             del self._legs[run_id]
 
-    async def _leg(self, leg: Leg) -> None:
-        steps = Steps(await self._system.recorded_steps(leg.workflow_id))
+    async def _leg(self, workflow_id: str, leg: Leg) -> None:
+        recorded = await self._system.recorded(workflow_id)
+        steps = Steps(recorded.last)
         record = await self._claimed(leg, steps)
         if record is None:
             return
         execution = self._place.enter(record, journal=partial(StepJournal, steps=steps))
+        if recorded.fruitless >= MAX_FRUITLESS:
+            LOG.error(
+                "run %s ends here: %d workers took it up, one after the other, and none got on with it", leg.run_id, recorded.fruitless
+            )
+            execution.interrupt()
         try:
             await self._work(execution)
         finally:
@@ -216,7 +226,7 @@ class DurableRuns(Front):
                 return None
             if await leg.is_over(self.store, record):
                 return None
-            await steps.run("claim", _nothing, lambda _: {"epoch": record.epoch})  # noqa: B023 - it is recorded at once
+            await steps.run(CLAIM, _nothing, lambda _: {"epoch": record.epoch})  # noqa: B023 - it is recorded at once
             with contextlib.suppress(ConflictError):
                 return await self.store.claim(record.id, self.worker_id, epoch=record.epoch)
 

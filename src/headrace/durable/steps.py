@@ -35,7 +35,7 @@ T = TypeVar("T")
 class Steps:
     """Records the steps of one leg; made in its workflow."""
 
-    def __init__(self, recorded: int) -> None:
+    def __init__(self, recorded: int = 0) -> None:
         """Go on after the step of this number; 0: there is none yet."""
         self._context = contextvars.copy_context()
         for _ in range(recorded):

@@ -74,6 +74,10 @@ class Sweeper:
         """By run: how long this worker's own is left alone once it has stopped here, and until when."""
         self._tidy_at = monotonic() + _TIDY_S
 
+    def know(self, record: RunRecord) -> None:
+        """A run was queued here just now."""
+        self._known[_mark(record)] = self._monotonic() + _KNOWN_S
+
     async def sweep(self) -> None:
         """Look once.
 
@@ -125,20 +129,21 @@ class Sweeper:
     async def _adopt(self, pending: Collection[str]) -> None:
         """Give runs that are on their way and have no workflow one."""
         runs_pending = {run_of(workflow_id) for workflow_id in pending}
-        known: dict[str, float] = {}
+        began, known = self._monotonic(), dict[str, float]()
         before: str | None = None
         while page := await self._store.runs(statuses=("queued", "running"), before=before):
             before = page[-1].id
             for record in page:
                 if record.id in runs_pending or self._is_here(record.id) or not self._is_left(record):
                     continue
-                mark, now = f"{record.id}/{record.epoch}", self._monotonic()
+                mark, now = _mark(record), self._monotonic()
                 known[mark] = self._known.get(mark, 0.0)
                 if known[mark] <= now:
                     known[mark] = now + _KNOWN_S
                     with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
                         await self._adopt_one(record)
-        self._known = known
+        # What was queued meanwhile is known as well, though it may not be in what was read.
+        self._known = {mark: until for mark, until in self._known.items() if until >= began + _KNOWN_S} | known
 
     def _is_left(self, record: RunRecord) -> bool:
         """Whether nobody else cares for a run of this agent."""
@@ -147,6 +152,9 @@ class Sweeper:
 
     async def _adopt_one(self, record: RunRecord) -> None:
         leg = await Leg.present(self._store, record)
+        now = await self._store.run(record.id)
+        if now.epoch != record.epoch or now.status not in ("queued", "running"):
+            return  # it went on meanwhile: the log that was read may be on another leg than the record
         workflow = await self._system.workflow(leg.workflow_id)
         if workflow is None:
             LOG.info("run %s has no workflow and gets one", record.id)
@@ -154,8 +162,9 @@ class Sweeper:
         elif workflow.status == "CANCELLED":  # by somebody who knows DBOS's tools: the run ends as one that was interrupted
             await self._store.signal(record.id, "interrupt")
             await self._system.hand_over([workflow.id])
-        elif workflow.status not in ("ENQUEUED", "PENDING", "DELAYED"):
-            LOG.error("run %s is %s, but its workflow %s is %s", record.id, record.status, workflow.id, workflow.status)
+        elif workflow.status not in ("ENQUEUED", "PENDING", "DELAYED") and (await self._store.run(record.id)).epoch == record.epoch:
+            LOG.warning("run %s is not over, but its workflow %s is %s; it gets another one", record.id, workflow.id, workflow.status)
+            await self._system.enqueue(leg.instead(record.epoch))
 
     async def _tidy(self) -> None:
         now = self._monotonic()
@@ -166,3 +175,7 @@ class Sweeper:
             await self._system.delete_older(self._keep_s)
         except StoreError as error:
             LOG.warning("old records of DBOS could not be deleted: %s", error)
+
+
+def _mark(record: RunRecord) -> str:
+    return f"{record.id}/{record.epoch}"

@@ -29,11 +29,14 @@ from headrace.errors import StateError, StoreError
 LOG: Final = logging.getLogger("headrace.durable")
 APPLICATION: Final = "headrace"
 WORKFLOW: Final = "headrace.leg"
+CLAIM: Final = "claim"
+"""The step with which a worker takes a leg up."""
 VERSION: Final = "headrace-1"
 """Of the workflow and its steps; DBOS lets a worker take up only what its own version has begun. Ours changes only with what a leg is."""
 _PAGE: Final = 500
 
-Work = Callable[[str, int, int], Awaitable[None]]
+Work = Callable[[str, Leg], Awaitable[None]]
+"""Works on a leg, in the workflow of this id."""
 
 
 class Workflow(msgspec.Struct, frozen=True):
@@ -48,6 +51,18 @@ class Workflow(msgspec.Struct, frozen=True):
     id: str
     status: str
     executor: str | None
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What is recorded of a workflow's steps.
+
+    Attributes:
+        last: the number of the last one, or 0.
+        fruitless: how often the workflow was taken up since, and left before another step was done.
+    """
+
+    last: int
+    fruitless: int
 
 
 class System:
@@ -212,11 +227,13 @@ class System:
             async with _as_store_errors("cannot hand runs over"):
                 await self._dbos.resume_workflows_async(list(workflow_ids), queue_name=self._queue)
 
-    async def recorded_steps(self, workflow_id: str) -> int:
-        """Return the number of the last step that was recorded, or 0."""
+    async def recorded(self, workflow_id: str) -> Recorded:
+        """Return what is recorded of a workflow's steps."""
         async with _as_store_errors("cannot be read"):
             steps = await self._dbos.list_workflow_steps_async(workflow_id, load_output=False)
-        return max((step["function_id"] for step in steps), default=0)
+        names = [step["function_name"] for step in sorted(steps, key=lambda step: step["function_id"])]
+        fruitless = next((n for n, name in enumerate(reversed(names)) if name != CLAIM), len(names))
+        return Recorded(max((step["function_id"] for step in steps), default=0), fruitless)
 
     async def delete_older(self, age_s: float) -> int:
         """Delete what is kept of workflows that ended so many seconds ago, and return how many."""
@@ -255,10 +272,10 @@ def is_stuck(patience_s: float = 2.0) -> bool:
 
 @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
 async def _leg(run_id: str, after: int, born: int) -> None:
-    work = _HERE[0]._work if _HERE else None
-    if work is None:
+    work, workflow_id = _HERE[0]._work if _HERE else None, DBOS.workflow_id
+    if work is None or workflow_id is None:
         raise asyncio.CancelledError  # it stays as it is, for whoever comes next
-    await work(run_id, after, born)
+    await work(workflow_id, Leg(run_id, after, born))
 
 
 @asynccontextmanager
