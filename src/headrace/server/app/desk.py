@@ -160,7 +160,7 @@ class Desk:
             permissions=permissions,
             tools=self._unknown(tools),
         )
-        if key.max_runs is None and key.tokens_per_day is None:
+        if not key.is_bounded:
             return await self._begin(ask, asked)
         async with self.budget.turn(key):
             await self.budget.check(key)
@@ -200,8 +200,14 @@ class Desk:
             raise FaultError("unavailable", "the server is shutting down", retry_after_s=1)
         if Request.decoded(record.request).agent != getattr(self.runs, "name", ""):
             raise FaultError("state", "the run is another agent's; it is answered where that one is served")
-        async with self.budget.turn(ask.key):
-            await self.budget.check(ask.key)
-            record = await asyncio.shield(asyncio.ensure_future(self.runs.resume(run_id, replies)))
+        if ask.key.is_bounded:
+            async with self.budget.turn(ask.key):
+                await self.budget.check(ask.key)
+                record = await self._resumed(run_id, replies)
+        else:
+            record = await self._resumed(run_id, replies)
         self.metrics.resumed.add(ask.key.name)
         return record
+
+    async def _resumed(self, run_id: str, replies: Sequence[Reply]) -> RunRecord:
+        return await asyncio.shield(asyncio.ensure_future(self.runs.resume(run_id, replies)))

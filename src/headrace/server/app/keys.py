@@ -67,6 +67,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             if value is not None and value < 1:
                 raise ConfigError(f"{name} of the key {self.name!r} is {value}; it must be above 0", argument=name)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the store has to be asked before a run of it begins or goes on."""
+        return self.max_runs is not None or self.tokens_per_day is not None
+
 
 ANYBODY: Final = Key(name="")
 """Whoever asks a server without keys."""
