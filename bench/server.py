@@ -123,7 +123,7 @@ class Reader:
             for frame in frames:
                 if frame.startswith(b"id:"):
                     self._take(frame)
-            if is_enough():
+            if is_enough() and not self.is_over:
                 return
 
     def _take(self, frame):
