@@ -72,7 +72,7 @@ peers: $(DEV)  ## ask real clients for broken streams, directly and through the 
 	$(BIN)/python peers/run.py
 
 clean:  ## remove the environment and every cache
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers .shots web/node_modules web/.test web/.fresh
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers .shots web/node_modules web/.test web/.fresh tests/server/clients/node_modules
 
 $(WEB): web/package.json web/package-lock.json
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund --silent

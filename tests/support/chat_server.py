@@ -45,9 +45,10 @@ class ServedChat:
         url: where it listens, with a slash at the end.
     """
 
-    def __init__(self, *, key: str | None = None) -> None:
-        """Take the key that it asks for, or None."""
+    def __init__(self, *, key: str | None = None, secret: bytes | None = None) -> None:
+        """Take the key that it asks for, or None, and what signs questions."""
         self._keys = () if key is None else (Key(name="miller", sha256=hash_of(key)),)
+        self._secret = secret
         self._port = free_port()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -81,7 +82,7 @@ class ServedChat:
         self._runs = await self._kept.enter_async_context(Runs(make_agent(), store))
 
     async def _listen(self) -> None:
-        app = make_app(self._runs, keys=self._keys, name="Mill")
+        app = make_app(self._runs, keys=self._keys, name="Mill", secret=self._secret)
         await self._open.enter_async_context(serving(app, port=self._port))
 
     def _call(self, work: Any) -> Any:

@@ -8,6 +8,7 @@ The rule of this file: no state between runs, and nothing at random; a word that
 from __future__ import annotations
 
 import asyncio
+import json
 import struct
 import zlib
 
@@ -26,6 +27,7 @@ from headrace import (
 )
 from headrace.errors import OverloadedError
 from headrace.messages.chunk import AssistantMessageChunk
+from headrace.messages.deltas import ToolCallFragment
 from headrace.models.answer import AttemptDiscarded
 from headrace.models.script import Scripted
 
@@ -164,7 +166,18 @@ def _paced(text: str, pause_s: float, *, reasoning: str = "") -> list:
     return [*steps, AssistantMessageChunk(usage=_usage(len(pieces)), finish_reason="stop")]
 
 
-def _first(words: list[str]) -> object:
+def _spelled(word: str, pause_s: float) -> list:
+    """A call of `search` whose arguments come letter by letter, with real pauses between them."""
+    loop = asyncio.get_running_loop()
+    steps: list = [AssistantMessageChunk(tool_calls=[ToolCallFragment(id="call_1", name="search", arguments='{"query": "')])]
+    for n, letter in enumerate([*word, '"}'], 1):
+        gate = asyncio.Event()
+        loop.call_later(pause_s * n, gate.set)
+        steps += [gate, AssistantMessageChunk(tool_calls=[ToolCallFragment(id="call_1", arguments=letter)])]
+    return [*steps, AssistantMessageChunk(usage=_usage(len(word)), finish_reason="tool_calls")]
+
+
+def _first(words: list[str], specs) -> object:
     """What the model says to words that it hears for the first time."""
     match words:
         case ["slowly", number, *_]:
@@ -174,6 +187,8 @@ def _first(words: list[str]) -> object:
             return _paced(GIVEN, 0.012, reasoning=thinking)
         case ["long", number, *_]:
             return Scripted("\n\n".join([GIVEN] * int(number)), 40)
+        case ["spell", word, *_]:
+            return _spelled(word, 0.08)
         case ["discard", *_]:
             return [
                 AssistantMessageChunk(content="this is void"),
@@ -184,6 +199,8 @@ def _first(words: list[str]) -> object:
             return OverloadedError("the model has too much to do", status=529)
         case ["nasty", *_]:
             return Scripted(NASTY, 5)
+    if words[0] == "call" and any(spec.name == words[1] for spec in specs):
+        return AssistantMessage([_call(words[1], **json.loads(" ".join(words[2:])))], usage=_usage(20))
     return _calls(words) or f"You said: {' '.join(words)}"
 
 
@@ -214,7 +231,7 @@ def play(request) -> object:
     if results:
         texts = [part.text for result in results[-1].parts for part in result.parts if isinstance(part, TextPart)]
         return AssistantMessage(f"Done: {' '.join(texts).strip() or 'all of it'}", usage=_usage(25))
-    answer = _first(words)
+    answer = _first(words, request.tools)
     return AssistantMessage(answer, usage=_usage(12)) if isinstance(answer, str) else answer
 
 

@@ -173,6 +173,7 @@ def test_what_a_sub_agent_does_is_data_and_what_it_asks_is_a_call():
     assert inside[-1] == "finish"
     asked = client.message["parts"][-1]
     assert (asked["type"], asked["state"]) == ("tool-pay", "approval-requested")
+    assert client.message["parts"][-2] == {"type": "step-start"}  # the outer call is not done, and the SDK waits for all of a step
     assert asked["callProviderMetadata"] == {"headrace": {"path": [client.message["parts"][1]["toolCallId"]]}}
     client.answer(approved=True)
     played.resume(played.pending["pay"].approve())

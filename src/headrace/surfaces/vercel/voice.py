@@ -46,6 +46,7 @@ class Voice:
         self._blocks = Blocks()
         self._thoughts: list[str] = []
         self._has_step = False
+        self._is_inner = False
         self._denied: set[str] = set()
         self._pieces: dict[str, list[Part]] = {}
         self._sizes: dict[str, tuple[int, int]] = {}
@@ -76,7 +77,10 @@ class Voice:
 
     def _round_started(self, _event: events.RoundStarted) -> None:
         self.end()
-        self._has_step = True
+        self._start_step()
+
+    def _start_step(self, *, is_inner: bool = False) -> None:
+        self._has_step, self._is_inner = True, is_inner
         self.say("start-step")
 
     def _round_ended(self, event: events.RoundEnded) -> None:
@@ -173,6 +177,10 @@ class Voice:
     def _required(self, event: events.ApprovalRequired | events.ExternalRequired) -> None:
         pending = event.pending
         if pending.path:  # the calls inside of a sub-agent are not shown, but for those that somebody has to see
+            if not self._is_inner:
+                # A step of their own: the SDK sends answers once every call of the last step has one, and the outer call has none yet.
+                self.end()
+                self._start_step(is_inner=True)
             held: Form = {"toolCallId": pending.call_key, "toolName": pending.call.name, **_marked(path=list(pending.path))}
             self.say("tool-input-available", **held, input=question_input(pending))
         if pending.kind == "external":

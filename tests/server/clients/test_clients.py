@@ -1,0 +1,65 @@
+"""The official JavaScript clients of the protocols, run by node against the real server; they are pinned in `package.json`.
+
+The rule of this file: what a client must do is written in JavaScript, beside it, and each `test` there is one here in what a failure says. A
+machine without node skips, and says what to install; where nothing may be skipped, that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from chat_server import ServedChat
+
+HERE = Path(__file__).parent
+STAMP = HERE / "node_modules" / ".installed"
+PAGES = HERE.parents[2] / "docs" / "clients"
+SNIPPET = re.compile(r"^`(\w+\.mjs)`:\n\n```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+pytestmark = pytest.mark.xdist_group("clients")  # one installation, one server
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Node, with the clients installed as the lock file has them."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("the JavaScript clients are not run: install node >= 20 and npm")
+    wanted = (HERE / "package-lock.json").read_text(encoding="utf-8")
+    if not STAMP.exists() or STAMP.read_text(encoding="utf-8") != wanted:
+        quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
+        done = subprocess.run([npm, "ci", *quiet], cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            pytest.skip(f"the JavaScript clients are not run: npm could not install them: {done.stderr.strip()[-500:]}")
+        STAMP.write_text(wanted, encoding="utf-8")
+    return node
+
+
+@pytest.fixture(scope="module")
+def url():
+    """Where the real server listens; it signs its questions."""
+    with ServedChat(secret=b"what only the server knows") as chat:
+        yield chat.url.rstrip("/")
+
+
+@pytest.mark.parametrize("script", sorted(HERE.glob("*.test.mjs")), ids=lambda path: path.name.partition(".")[0])
+def test_a_client_judges_what_the_server_says(node, url, script):
+    command = [node, "--test", "--test-reporter=spec", script.name]
+    environment = {**os.environ, "HEADRACE_URL": url}
+    done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert not re.search(r"^ℹ (skipped|todo|cancelled) [1-9]", done.stdout, re.MULTILINE), done.stdout[-2000:]  # noqa: RUF001 - node's own sign
+
+
+def test_the_javascript_of_the_pages_is_what_is_run_here():
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        snippets = SNIPPET.findall(text)
+        assert len(snippets) == text.count("```js"), page.name
+        for name, code in snippets:
+            assert code in (HERE / name).read_text(encoding="utf-8"), (page.name, name)
