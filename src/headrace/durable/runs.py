@@ -135,8 +135,9 @@ class DurableRuns(Front):
         if self._legs:
             await asyncio.wait(self._legs.values(), timeout=_CLOSE_S)  # one that waits for a database that is away would wait with it
         await self._system.close()
-        with contextlib.suppress(StoreError):
-            await self.store.forget_worker(self.worker_id)
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):  # a store may be more patient than whoever wants this process to end
+                await self.store.forget_worker(self.worker_id)
         if self._works:
             await self.agent.__aexit__(*exc_info)
 
