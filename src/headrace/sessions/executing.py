@@ -175,6 +175,7 @@ class Execution:
         finally:
             with contextlib.suppress(StoreError):
                 await self.journal.aclose()
+            self.journal.forget_watchers()
 
     async def _listen(self, run: Run) -> None:
         """Read a model's answer to its end."""

@@ -136,6 +136,10 @@ class StoreJournal:
         """Write nothing any more, also not what waits: somebody else goes on with the run."""
         self._lose(FencedError(f"run {self.run_id} was let go of; another worker goes on with it"))
 
+    def forget_watchers(self) -> None:
+        """Nothing more is kept or lost: let go of those who want to know, so that the log's end in memory goes with the run."""
+        self._on_kept = self._on_lost = None
+
     async def aclose(self) -> None:
         """Write what waits. A `StoreError` if it cannot be kept."""
         if self._timer is not None:
