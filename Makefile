@@ -58,10 +58,8 @@ page-check: $(WEB)  ## the page's types and tests, and that what is committed is
 bench: $(DEV)  ## measure, side by side with the floor
 	$(BIN)/python bench/run.py
 
-soak: $(DEV)  ## kill workers of runs that last, over and over, in real processes, an hour or two; SOAK=0.1: a tenth of it
+soak: $(DEV)  ## an hour or two: kill workers of runs over and over (SOAK=0.1: a tenth of it); a server under load for ten minutes (SECONDS=60: shorter)
 	HEADRACE_SOAK=$(or $(SOAK),1) $(BIN)/python -m pytest -n 0 -s -o faulthandler_timeout=7200 tests/sessions/test_kill.py tests/durable $(ARGS)
-
-soak: $(DEV)  ## hold 1,000 streams and 200 new runs a second on a server for ten minutes; SECONDS=60: shorter
 	$(BIN)/python bench/server.py --seconds $(or $(SECONDS),600)
 
 fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter
