@@ -57,9 +57,9 @@ async def test_an_error_of_chat_completions():
 
 async def test_a_response():
     response, kinds = await response_of(with_tool())
-    assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call_output", "message"]
+    assert [item.type for item in response.output] == ["reasoning", "message", "mcp_call", "message"]
     assert response.output_text == "Let me look. Cold."
-    assert kinds.count("response.function_call_arguments.done") == 1
+    assert kinds.count("response.mcp_call.completed") == 1
 
 
 async def test_a_response_that_asks_and_the_one_that_goes_on():

@@ -136,21 +136,25 @@ class Known:
 
     Attributes:
         names: the name of each call, by its key; also of calls inside of sub-agents.
+        arguments: the arguments of each call that is whole, by its key.
         asked: what was asked, by the digest of the question.
     """
 
-    __slots__ = ("asked", "names")
+    __slots__ = ("arguments", "asked", "names")
 
     def __init__(self) -> None:
         """Know nothing."""
         self.names: dict[str, str] = {}
+        self.arguments: dict[str, str] = {}
         self.asked: dict[str, Pending] = {}
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
         match event:
-            case events.ToolCallStarted() | events.ToolCallEnded():
+            case events.ToolCallStarted():
                 self.names[event.call_key] = event.name
+            case events.ToolCallEnded():
+                self.names[event.call_key], self.arguments[event.call_key] = event.name, event.arguments
             case events.ApprovalRequired(pending=pending) | events.ExternalRequired(pending=pending):
                 self.asked[pending.digest] = pending
             case events.SubRun():

@@ -8,8 +8,9 @@ import httpx2
 import openai
 import pytest
 
-from app_ground import app_ground
+from app_ground import SECRETS, app_ground, key
 from client_bodies import agui, agui_events, openai_client, said
+from headrace.sessions.request import Request
 
 SCHEMA = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 WORDS = 'call paint {"colour": "red"}'
@@ -105,3 +106,64 @@ async def test_a_tool_that_the_agent_knows_as_the_clients_may_be_declared_and_an
             "/agui", json=agui("t", "r1", ("user", "hi"), tools=[{"name": "pay", "description": "", "parameters": SCHEMA}])
         )
         assert response.status_code == 400
+
+
+async def test_a_client_names_items_of_a_response_instead_of_giving_them():
+    async with app_ground() as ground, openai_client(ground) as client:
+        given = [{"role": "user", "content": WORDS}]
+        first = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL])
+        (call,) = [item for item in first.output if item.type == "function_call"]
+        given += [{"type": "item_reference", "id": item.id} for item in first.output]
+        given += [{"type": "function_call_output", "call_id": call.call_id, "output": "the wall is red"}]
+        second = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL])
+        assert second.output_text == "Done: the wall is red"
+        assert second.id.startswith(f"{first.id}_")  # the run that waited went on
+        given += [{"type": "item_reference", "id": item.id} for item in second.output]
+        third = await client.responses.create(model="x", input=[*given, {"role": "user", "content": "thanks"}])
+        assert third.output_text == "You said: thanks"
+        assert len((await ground.client.get("/runs")).json()["runs"]) == 2
+        for name in (f"msg_{'0' * 32}_0", "msg_1", first.output[0].id + "9"):
+            with pytest.raises(openai.APIStatusError) as caught:
+                await client.responses.create(model="x", input=[{"type": "item_reference", "id": name}, *given[:1]])
+            assert caught.value.status_code in (400, 404)
+
+
+async def test_a_question_is_answered_without_the_name_of_the_response_that_asked():
+    async with app_ground() as ground, openai_client(ground) as client:
+        first = await client.responses.create(model="x", input="pay Ada 3")
+        (question,) = [item for item in first.output if item.type == "mcp_approval_request"]
+        answer = {"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True}
+        given = [{"role": "user", "content": "pay Ada 3"}, {"type": "item_reference", "id": question.id}, answer]
+        second = await client.responses.create(model="x", input=given)
+        assert second.output_text == "Done: paid 3 to Ada"
+        (made,) = [item for item in second.output if item.type == "mcp_call"]
+        assert (made.approval_request_id, made.output) == (question.id, "paid 3 to Ada")
+        with pytest.raises(openai.ConflictError):
+            await client.responses.create(model="x", input=given)
+
+
+async def test_what_another_key_was_told_cannot_be_named():
+    async with app_ground(keys=[key("anna"), key("bert")]) as ground:
+        anna, bert = (openai_client(ground, SECRETS[name]) for name in ("anna", "bert"))
+        async with anna, bert:
+            first = await anna.responses.create(model="x", input="pay Ada 3")
+            *_, question = first.output
+            named = {"type": "item_reference", "id": first.output[0].id}
+            with pytest.raises(openai.NotFoundError):
+                await bert.responses.create(model="x", input=[named, {"role": "user", "content": "go on"}])
+            answer = {"type": "mcp_approval_response", "approval_request_id": question.id, "approve": True}
+            with pytest.raises(openai.ConflictError):
+                await bert.responses.create(model="x", input=[answer])
+
+
+async def test_the_runs_own_calls_go_back_as_calls_and_results():
+    async with app_ground() as ground, openai_client(ground) as client:
+        given = [{"role": "user", "content": "grind 2"}]
+        first = await client.responses.create(model="x", input=given, store=False)
+        assert [item.type for item in first.output] == ["mcp_call", "message"]
+        given += [item.model_dump(exclude_none=True) for item in first.output]
+        second = await client.responses.create(model="x", input=[*given, {"role": "user", "content": "thanks"}], store=False)
+        result = await ground.runs.result(second.id.removeprefix("resp_"))
+        assert result.message.text == "You said: thanks"
+        history = Request.decoded((await ground.store.run(result.run_id)).request).history
+        assert [message.role for message in history] == ["user", "assistant", "tool", "assistant"]

@@ -96,17 +96,16 @@ def test_a_run_with_a_tool():
         "created", "in_progress",
         "output_item.added", "reasoning_summary_part.added", "reasoning_summary_text.delta",
         "output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done",
-        "output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done",
         "reasoning_summary_text.done", "reasoning_summary_part.done", "output_item.done",
-        "output_item.added", "output_item.done",
+        "output_item.added", "mcp_call_arguments.done", "mcp_call.in_progress", "mcp_call.completed", "output_item.done",
         "output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done",
         "completed",
     ]  # fmt: skip
-    thinking, text, made, result, answer = output_of(forms)
+    thinking, text, made, answer = output_of(forms)
     assert "proof" in thinking["encrypted_content"]
     assert text["content"][0]["text"] == "Let me look. "
-    assert (made["name"], made["arguments"], made["call_id"]) == ("weather", '{"city":"Oslo"}', "c1")
-    assert (result["type"], result["call_id"], result["output"]) == ("function_call_output", "c1", "Oslo: snow")
+    assert (made["type"], made["name"], made["arguments"]) == ("mcp_call", "weather", '{"city":"Oslo"}')
+    assert (made["status"], made["output"], made["error"]) == ("completed", "Oslo: snow", None)
     assert answer["content"][0]["text"] == "Cold."
     assert forms[-1]["response"]["usage"]["total_tokens"] == 5
     assert forms[-1]["response"]["model"] == "my-agent"
@@ -134,7 +133,7 @@ def test_a_question_is_an_approval_request():
     played = with_question()
     pending = played.pending["pay"]
     forms = shown(played)
-    made, asked = output_of(forms)
+    (asked,) = output_of(forms)
     assert asked == {
         "id": f"mcpr_{pending.digest}",
         "type": "mcp_approval_request",
@@ -144,10 +143,10 @@ def test_a_question_is_an_approval_request():
     }
     assert forms[-1]["response"]["status"] == "completed"
     played.resume(pending.approve())
-    result, answer = output_of(shown(played))
-    assert (result["call_id"], result["output"]) == (made["call_id"], "paid 30 to Ada")
+    made, answer = output_of(shown(played))
+    assert (made["approval_request_id"], made["arguments"], made["output"]) == (asked["id"], asked["arguments"], "paid 30 to Ada")
     assert answer["content"][0]["text"] == "Paid."
-    assert [item["type"] for item in output_of(shown(with_inner_question()))] == ["function_call", "mcp_approval_request"]
+    assert [item["type"] for item in output_of(shown(with_inner_question()))] == ["mcp_call", "mcp_approval_request"]
 
 
 def test_a_call_that_the_client_runs_has_no_output_here():
@@ -157,12 +156,29 @@ def test_a_call_that_the_client_runs_has_no_output_here():
     assert [item["type"] for item in output_of(shown(played))] == ["message"]
 
 
+def test_a_call_of_the_clients_is_told_as_it_comes_if_it_is_known_for_one():
+    (asked,) = [item for item in output_of(shown(with_external(), client_tools={"look"})) if item["type"] == "function_call"]
+    assert asked == next(item for item in output_of(shown(with_external())) if item["type"] == "function_call") | {"id": asked["id"]}
+
+
+def test_a_yes_to_other_arguments_and_a_no():
+    played = with_question()
+    played.resume(played.pending["pay"].approve({"to": "Ada", "euros": 1}))
+    made, _ = output_of(shown(played))
+    assert made["arguments"] == '{"to":"Ada","euros":1}'
+    assert made["output"].endswith("paid 1 to Ada")
+    played = with_question()
+    played.resume(played.pending["pay"].deny("too much"))
+    made, *_ = output_of(shown(played))
+    assert (made["type"], made["status"], made["output"]) == ("mcp_call", "failed", None)
+    assert "too much" in made["error"]["content"][0]["text"]
+
+
 def test_invalid_arguments_and_void_attempts():
-    made, result, _ = output_of(shown(with_invalid()))
-    assert (made["status"], made["arguments"]) == ("incomplete", '{"city"')
-    assert result["status"] == "incomplete"
+    made, _ = output_of(shown(with_invalid()))
+    assert (made["status"], made["arguments"]) == ("failed", '{"city"')
     forms = shown(with_void())
-    assert [item["type"] for item in output_of(forms)] == ["function_call", "function_call_output", "message"]
+    assert [item["type"] for item in output_of(forms)] == ["mcp_call", "message"]
     assert output_of(forms)[-1]["content"][0]["text"] == "right"
 
 
@@ -178,10 +194,9 @@ def test_ends():
 
 def test_ids_that_a_provider_uses_twice_are_told_apart():
     played = Played(calls(call("weather", city="Oslo")), calls(call("weather", city="Rome")), "Cold and warm.")
-    items = output_of(shown(played))
-    ids = [item["call_id"] for item in items if item["type"] == "function_call"]
-    assert len(set(ids)) == 2
-    assert [item["call_id"] for item in items if item["type"] == "function_call_output"] == ids
+    assert len({item["id"] for item in output_of(shown(played))}) == 3
+    items = output_of(shown(Played(calls(call("look", what="a"), call("look", what="b")), "Seen."), client_tools={"look"}))
+    assert len({item["call_id"] for item in items}) == 2
 
 
 def test_thinking_that_goes_on_after_other_words_is_one_item():

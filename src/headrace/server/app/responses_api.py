@@ -27,12 +27,17 @@ from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.streams import Stream
 from headrace.sessions.records import Entry, RunRecord
 from headrace.sessions.request import Request
-from headrace.surfaces.openai_responses.events_out import ResponsesOut
-from headrace.surfaces.openai_responses.request_in import ResponsesRequest, read_answers, read_request
+from headrace.surfaces.openai_responses.events_out import QUESTION, ResponsesOut
+from headrace.surfaces.openai_responses.request_in import ResponsesRequest, read_answers, read_request, references
 from headrace.wire.openai_responses.stream_out import refuse
 
 _ID: Final = re.compile(r"resp_([0-9a-f]{32})(?:_([0-9]{1,12}))?")
+_ITEM: Final = re.compile(r"[a-z]+_([0-9a-f]{32}(?:_[0-9]{1,12})?)_[0-9]{1,6}")
 _REMEMBERED: Final = 10_000
+_MOST_NAMED: Final = 100
+"""So many responses are read for the items that one request names."""
+_WAITING: Final = 50
+"""So many of the newest runs that wait are looked at for the question that a request answers."""
 
 
 def refused(fault: FaultError) -> bytes:
@@ -62,9 +67,10 @@ class ResponsesAPI:
 
     async def create(self, ask: Ask) -> Answer:
         """Begin a response."""
-        request = read_request(ask.body)
+        named, kept = await self._named(ask)
+        request = read_request(ask.body, kept)
         self._desk.streams.check(ask.key)
-        leg = await self._leg(ask, request)
+        leg = await self._leg(ask, request, named)
         response_id = _name(leg)
         self._remember(
             response_id,
@@ -107,7 +113,31 @@ class ResponsesAPI:
 
     # ------------------------------------------------------------------------------------------ legs
 
-    async def _leg(self, ask: Ask, request: ResponsesRequest) -> Leg:
+    async def _named(self, ask: Ask) -> tuple[RunRecord | None, dict[str, dict[str, Any]]]:
+        """Return the items that a request names instead of giving them, and the run that said the last of them."""
+        last: RunRecord | None = None
+        legs: dict[str, dict[str, dict[str, Any]]] = {}
+        found: dict[str, dict[str, Any]] = {}
+        for name in references(ask.body):
+            match = _ITEM.fullmatch(name)
+            response_id = "" if match is None else f"resp_{match[1]}"
+            if match is not None and response_id not in legs and len(legs) < _MOST_NAMED:
+                leg = await self._found(ask, response_id, argument="input")
+                last = leg.run
+                legs[response_id] = {item.get("id", ""): item for item in (await self._standing(leg)).get("output", ())}
+            if name in legs.get(response_id, EMPTY):
+                found[name] = legs[response_id][name]
+        return last, found
+
+    async def _asking(self, ask: Ask, request: ResponsesRequest) -> RunRecord | None:
+        """Return the run that waits for the decisions of a request."""
+        wanted = {decision.question_id.removeprefix(QUESTION) for decision in request.decisions}
+        for record in await self._desk.store.runs(user=ask.user, statuses=("waiting",), limit=_WAITING):
+            if wanted & {one.digest for one in await self._legs.pending(record)}:
+                return record
+        return None
+
+    async def _leg(self, ask: Ask, request: ResponsesRequest, named: RunRecord | None) -> Leg:
         history, new = request.split
         earlier: tuple[Message, ...] = ()
         if request.previous_id is not None:
@@ -121,8 +151,11 @@ class ResponsesAPI:
                 await self._desk.runs.interrupt(record.id)
                 record = await self._desk.runs.wait(record.id)
             earlier = await self._said(record)
-        elif request.decisions:
-            raise FaultError("usage", "answers to approval requests go with previous_response_id", argument="previous_response_id")
+        else:  # a client that names no response, but items of it, or a question
+            asking = await self._asking(ask, request) if request.decisions else named
+            replies = read_answers(request, () if asking is None else await self._legs.pending(asking))
+            if asking is not None and replies:
+                return Leg(await self._desk.resume(ask, asking.id, replies), asking.last_seq)
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"input[{n - len(new)}].content")
         return Leg(await self._desk.start(ask, self._legs.stamped(new), history=_joined(earlier, history), tools=request.tools))
@@ -157,7 +190,7 @@ class ResponsesAPI:
             echoed=asked.echoed,
             previous_id=asked.previous_id,
             is_background=asked.is_background,
-            client_tools=asked.client_tools,
+            client_tools={*asked.client_tools, *(tool.name for tool in self._desk.runs.agent.tools if tool.options.external)},
         )
         await self._legs.recalled(leg, surface)
         return surface
@@ -182,6 +215,9 @@ class ResponsesAPI:
         return Gathered(self._desk.streams, "responses", self._legs.read(leg), take, answer, on_left=leave)
 
     async def _now(self, leg: Leg) -> bytes:
+        return dumps(await self._standing(leg))
+
+    async def _standing(self, leg: Leg) -> dict[str, Any]:
         """Return a response as it stands."""
         surface = await self._surface(leg)
         async for entry in _kept(self._desk, leg):
@@ -191,7 +227,7 @@ class ResponsesAPI:
         form = surface.response
         if not form["created_at"]:  # nothing has happened yet
             form |= {"created_at": int(leg.run.created_at.timestamp()), "status": "queued"}
-        return dumps(form)
+        return form
 
     def _remember(self, response_id: str, asked: _Asked) -> None:
         self._asked[response_id] = asked

@@ -3,8 +3,9 @@
 Events are numbered from 0 (`sequence_number`). The numbers follow from the log alone, so whoever comes back with `starting_after` gets exactly
 the rest (`after_number`).
 
-The rule of this file: the calls of the run's own tools are shown with their results, so nobody runs them again; a call without a result is the
-client's to run. Questions are `mcp_approval_request` items, whose id holds the question's digest.
+The rule of this file: a `function_call` is the client's to run. The calls of the run's own tools are `mcp_call` items, with their results in
+them, as the vendor has it for tools that run on the server's side, so no client takes them for its own; they begin when the tool does.
+Questions are `mcp_approval_request` items, whose id holds the question's digest.
 
 Source: https://platform.openai.com/docs/api-reference/responses-streaming.
 """
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final
 
-from headrace._json import EMPTY, dumps
+from headrace._json import EMPTY, dumps, dumps_text
 from headrace.agent import events
+from headrace.agent.approval import Approve
 from headrace.agent.events import Event
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
@@ -57,7 +59,8 @@ class ResponsesOut(Surface[bytes]):
             previous_id: the response that this one goes on from.
             is_background: it was asked to go on by itself.
             shows_tools: the calls of the run's own tools are shown, and what came of them.
-            client_tools: the tools that the client runs; their calls are always shown.
+            client_tools: the tools that the client runs: their calls are told as they come; those of others that the client has to run are
+                told once they are asked for.
         """
         super().__init__()
         self._head = Head(id=response_id, model=model)
@@ -72,6 +75,8 @@ class ResponsesOut(Surface[bytes]):
         self._keys: dict[tuple[str, str], int] = {}
         self._calls: dict[str, str] = {}
         self._call_ids: set[str] = set()
+        self._changed: dict[str, str] = {}
+        self._working: set[str] = set()
         self._thoughts: list[int] = []
         self._usage: Usage | None = None
         self._end: Form = {"status": "in_progress"}
@@ -126,9 +131,10 @@ class ResponsesOut(Surface[bytes]):
     def _fail(self, error: StreamError) -> None:
         body = stream_error_body(error)
         self._items.end_round("incomplete")
+        self._items.end_works()
         self._items.event("error", **{name: body[name] for name in ("code", "message", "param")})
         if self._has_begun:
-            self._end = {"status": "failed", "error": {"code": "server_error", "message": body["message"]}}
+            self._end = {"status": "failed", "error": {"code": "server_error", "type": "server_error", "message": body["message"]}}
             self._items.event("response.failed", response=self.response)
 
     # ------------------------------------------------------------------------------------------ words and thinking
@@ -173,11 +179,8 @@ class ResponsesOut(Surface[bytes]):
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _is_shown(self, call_key: str) -> bool:
-        return self._shows_tools or self.known.names.get(call_key, "") in self._client_tools
-
     def _call_started(self, event: events.ToolCallStarted) -> None:
-        if self._is_shown(event.call_key):
+        if event.name in self._client_tools:
             key = self._key("call", event.call_key)
             self._items.begin_call(key, "function", self._call_id(event.call_key, event.call_id), event.name, EMPTY)
 
@@ -190,34 +193,75 @@ class ResponsesOut(Surface[bytes]):
         return self._calls[call_key]
 
     def _call_arguments(self, event: events.ToolCallArguments) -> None:
-        if self._is_shown(event.call_key):
+        if event.call_key in self._calls:
             self._items.add_arguments(self._key("call", event.call_key), event.text)
 
     def _call_ended(self, event: events.ToolCallEnded) -> None:
-        key = self._key("call", event.call_key)
-        if self._items.item_of_call(key) is not None:
+        if event.call_key in self._calls:
             call_id = self._call_id(event.call_key, event.call_id)
-            self._items.call(key, call_id, event.name, event.arguments, is_whole=event.runnable)
+            self._items.call(self._key("call", event.call_key), call_id, event.name, event.arguments, is_whole=event.runnable)
+
+    def _external_required(self, event: events.ExternalRequired) -> None:
+        """Show a call that is the client's to run, if it is not shown yet."""
+        call, call_key = event.pending.call, event.pending.call_key
+        if call_key not in self._calls:
+            key, call_id = self._key("call", call_key), self._call_id(call_key, call.id)
+            self._items.begin_call(key, "function", call_id, call.name, EMPTY)
+            self._items.call(key, call_id, call.name, call.arguments, is_whole=True)
+
+    # ------------------------------------------------------------------------------------------ the run's own tools
+
+    def _tool_started(self, event: events.ToolStarted) -> None:
+        self._begin_work(event.call_key)
+
+    def _begin_work(self, call_key: str) -> None:
+        if not self._shows_tools:
+            return
+        form: Form = {
+            "server_label": SERVER,
+            "name": self.known.names.get(call_key, ""),
+            "arguments": self.known.arguments.get(call_key, ""),
+        }
+        asked = next((one for one in self.known.asked.values() if one.call_key == call_key), None)
+        if asked is not None:
+            form["arguments"] = asked.call.arguments
+            form["approval_request_id"] = QUESTION + asked.digest
+        if call_key in self._changed:
+            form["arguments"] = self._changed[call_key]
+        self._items.begin_work(call_key, form)
+        self._working.add(call_key)
+
+    def _approval_given(self, event: events.ApprovalGiven) -> None:
+        if isinstance(event.answer, Approve) and event.answer.arguments is not None:
+            self._changed[event.answer.call_key] = dumps_text(event.answer.arguments)
 
     def _tool_ended(self, event: events.ToolEnded) -> None:
-        result = event.result
-        asked = any(one.call_key == event.call_key and one.kind == "external" for one in self.known.asked.values())
-        if asked or not (self._shows_tools or event.call_key in self._calls):
-            return  # the client gave it, or it is not shown
-        key = self._key("result", event.call_key)
-        form: Form = {
-            "id": f"fco_{self._head.id.removeprefix(PREFIX)}_{key}",
-            "type": "function_call_output",
-            "call_id": self._calls.get(event.call_key, result.call_id),
-            "output": text_of(result.parts),
-            "status": "completed" if result.state == "success" else "incomplete",
-        }
-        self._items.whole(key, form)
+        call_key, text = event.call_key, text_of(event.result.parts)
+        if any(one.call_key == call_key and one.kind == "external" for one in self.known.asked.values()):
+            return  # the client gave it
+        if call_key in self._calls:
+            self._take_call_back(call_key)  # it could not be run, or a person said no
+            return
+        if call_key not in self._working:
+            self._begin_work(call_key)
+        if event.result.state == "success":
+            self._items.end_work(call_key, status="completed", output=text)
+        else:
+            error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": text or event.result.state}]}
+            self._items.end_work(call_key, status="failed", error=error)
+
+    def _take_call_back(self, call_key: str) -> None:
+        item = self._items.item_of_call(self._key("call", call_key))
+        if item is not None:
+            self._items.leave_out(item)
 
     # ------------------------------------------------------------------------------------------ questions and the end
 
     def _approval_required(self, event: events.ApprovalRequired) -> None:
         pending = event.pending
+        if pending.call_key in self._calls:
+            self._take_call_back(pending.call_key)  # the client is to run it only after a yes
+            del self._calls[pending.call_key]
         form: Form = {
             "id": QUESTION + pending.digest,
             "type": "mcp_approval_request",
@@ -241,6 +285,7 @@ class ResponsesOut(Surface[bytes]):
             )
             return
         self._items.end_round()
+        self._items.end_works()
         why = _MISSING.get(event.generate_reason)
         if event.generate_reason == "interrupted":
             self._end = {"status": "cancelled"}
@@ -261,8 +306,11 @@ class ResponsesOut(Surface[bytes]):
         events.ToolCallStarted: _call_started,
         events.ToolCallArguments: _call_arguments,
         events.ToolCallEnded: _call_ended,
+        events.ToolStarted: _tool_started,
         events.ToolEnded: _tool_ended,
         events.ApprovalRequired: _approval_required,
+        events.ApprovalGiven: _approval_given,
+        events.ExternalRequired: _external_required,
         events.ErrorRaised: _error_raised,
         events.RunEnded: _run_ended,
     }

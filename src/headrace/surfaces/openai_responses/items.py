@@ -7,11 +7,14 @@ incomplete and is no part of the response.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, cast
 
 from headrace._json import JSON
 from headrace.messages.parts import ReasoningPart
 from headrace.wire.openai_responses.items_out import ItemOut, ItemsOut
+
+WORK: Final = "mcp_call"
+"""What a call is called that the one who answers runs itself."""
 
 
 class RunItems(ItemsOut):
@@ -23,6 +26,7 @@ class RunItems(ItemsOut):
         self._aside: list[ItemOut] = []
         self._void: set[int] = set()
         self._first = 0
+        self._works: dict[str, ItemOut] = {}
 
     def take_each(self) -> list[bytes]:
         """Return the events that are ready, each by itself, and start anew."""
@@ -69,14 +73,59 @@ class RunItems(ItemsOut):
         for item in self._aside:
             self._end(item, status)
         for item in self.all[self._first :]:
-            self._end(item, "incomplete")
+            if item.type != WORK:
+                self._end(item, "incomplete")
         self._aside.clear()
         self._first = len(self.all)
 
     def take_back(self) -> None:
         """Say that the items of this round count for nothing."""
-        self._void.update(item.index for item in self.all[self._first :])
+        void = self.all[self._first :]
+        self._void.update(item.index for item in void)
         self.end_round("incomplete")
+        for name, item in list(self._works.items()):
+            if item in void:
+                self.end_work(name, status="incomplete")
+
+    def leave_out(self, item: ItemOut) -> None:
+        """Say that an item counts for nothing after all."""
+        self._void.add(item.index)
+
+    # ------------------------------------------------------------------------------------------ what the run does itself
+
+    def begin_work(self, name: str, form: dict[str, Any]) -> None:
+        """Begin a call that the run works on itself; its arguments are whole.
+
+        Args:
+            name: the call.
+            form: the item's members but for id and status.
+        """
+        self.end_live()
+        index = len(self.all)
+        item = ItemOut(WORK, self._name("mcp_", index), index, {})
+        self._works[name] = item
+        self.all.append(item)
+        item.whole = {"id": item.id, "type": WORK, "status": "in_progress", "output": None, "error": None, **form}
+        place: dict[str, Any] = {"item_id": item.id, "output_index": index}
+        self.event("response.output_item.added", output_index=index, item=item.whole)
+        self.event("response.mcp_call_arguments.done", **place, arguments=form["arguments"])
+        self.event("response.mcp_call.in_progress", **place)
+
+    def end_work(self, name: str, *, status: str, output: str | None = None, error: dict[str, Any] | None = None) -> None:
+        """End a call that the run works on itself; nothing happens if it does not go on."""
+        item = self._works.pop(name, None)
+        if item is None:
+            return
+        item.is_done = True
+        item.whole = {**cast("dict[str, Any]", item.whole), "status": status, "output": output, "error": error}
+        if status in ("completed", "failed"):
+            self.event(f"response.{WORK}.{status}", item_id=item.id, output_index=item.index)
+        self.event("response.output_item.done", output_index=item.index, item=item.whole)
+
+    def end_works(self) -> None:
+        """End what the run works on: it goes no further in this response."""
+        for name in list(self._works):
+            self.end_work(name, status="incomplete")
 
     def call(self, key: int, call_id: str, name: str, arguments: str, *, is_whole: bool) -> None:
         """End a call as it finally is."""

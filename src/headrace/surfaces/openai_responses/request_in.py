@@ -8,12 +8,12 @@ Source: https://platform.openai.com/docs/api-reference/responses/create.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from headrace._json import dumps
+from headrace._json import EMPTY, dumps, dumps_text
 from headrace.agent.approval import Pending, Reply
 from headrace.errors import UsageError
 from headrace.messages.message import Message, ToolMessage
@@ -21,13 +21,15 @@ from headrace.messages.parts import ToolResultPart
 from headrace.messages.request import Request
 from headrace.surfaces.answers import Questions
 from headrace.surfaces.history import split_input
-from headrace.surfaces.openai_responses.events_out import QUESTION
+from headrace.surfaces.openai_responses.events_out import QUESTION, SERVER
+from headrace.surfaces.openai_responses.items import WORK
 from headrace.surfaces.tools_in import external_tools
 from headrace.tools.tool import Tool
 from headrace.wire.openai_responses import request_in
 from headrace.wire.request_fields import Fields, read_body
 from headrace.wire.server_side import Incoming
 
+REFERENCE: Final = "item_reference"
 _STAND_IN: Final = [{"type": "message", "role": "user", "content": "-"}]
 _OF_QUESTIONS: Final = ("mcp_approval_request", "mcp_list_tools")
 
@@ -88,8 +90,27 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(result for message in self.messages if isinstance(message, ToolMessage) for result in message.results)
 
 
-def read_request(body: bytes) -> ResponsesRequest:
+def references(body: bytes) -> tuple[str, ...]:
+    """Return the ids of the items that a request names instead of giving them.
+
+    Raises:
+        UsageError: it is no request.
+    """
+    if REFERENCE.encode() not in body:
+        return ()
+    fields = read_body(body)
+    if not isinstance(fields.any("input"), list):
+        return ()
+    named = [item.required_text("id") for item in fields.objects("input") if item.text("type") == REFERENCE]
+    return tuple(name for name in named if not name.startswith(QUESTION))
+
+
+def read_request(body: bytes, kept: Mapping[str, Mapping[str, Any]] = EMPTY) -> ResponsesRequest:
     """Read a request.
+
+    Args:
+        body: the request.
+        kept: the items that it names (`references`), by their ids, as far as they are kept.
 
     Raises:
         UsageError: it is none; `argument` is the path of what is wrong.
@@ -103,7 +124,9 @@ def read_request(body: bytes) -> ResponsesRequest:
     if isinstance(held.get("input"), list):
         items = list(fields.objects("input"))
         decisions = [_decision(item) for item in items if item.text("type") == "mcp_approval_response"]
-        held["input"] = [item.values() for item in items if item.text("type") not in ("mcp_approval_response", *_OF_QUESTIONS)]
+        held["input"] = [
+            one for item in items if item.text("type") not in ("mcp_approval_response", *_OF_QUESTIONS) for one in _items(item, kept)
+        ]
     has_input = bool(held.get("input"))
     if not has_input:
         if not decisions:
@@ -137,6 +160,23 @@ def read_answers(request: ResponsesRequest, pending: Sequence[Pending]) -> tuple
         questions.decide(question, {"approved": decision.approve, "reason": decision.reason}, decision.path)
     questions.results(request.results)
     return tuple(questions.replies)
+
+
+def _items(item: Fields, kept: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return an item as the wire reads it: one that is kept instead of its name; a call that a run of ours worked on is a call and its result."""
+    if item.text("type") == REFERENCE:
+        name = item.required_text("id")
+        if name.startswith(QUESTION):
+            return []
+        if name in kept:
+            return _items(Fields(dict(kept[name]), item.path), {})
+    if item.text("type") != WORK or item.text("server_label") != SERVER:
+        return [item.values()]
+    call_id, output = item.required_text("id"), item.text("output")
+    error = item.any("error")
+    made = {"type": "function_call", "call_id": call_id, "name": item.required_text("name"), "arguments": item.text("arguments") or "{}"}
+    said = output if output is not None else "" if error is None else error if isinstance(error, str) else dumps_text(error)
+    return [made, {"type": "function_call_output", "call_id": call_id, "output": said}]
 
 
 def _decision(item: Fields) -> Decision:
