@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -285,3 +287,23 @@ async def test_a_caller_brings_tools_of_its_own_and_answers_for_them():
             await other.start("go", tools=[act])
         with pytest.raises(UsageError, match="two tools"):
             await other.start("go", tools=[measure.replace(name="act")])
+
+
+async def test_a_run_that_has_ended_leaves_nothing_for_a_look_at_circles():
+    async with runs_of(*[one for _ in range(6) for one in (calls(call("a", "act", what="x")), "done")]) as runs:
+        await runs.wait((await runs.start("go")).id)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(5):
+                await runs.wait((await runs.start("go")).id)
+            while runs.here((await runs.store.runs(limit=1))[0].id) is not None:
+                await runs.store.changed("nobody", 0, 0.01)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            left = Counter(type(one).__name__ for one in gc.garbage)
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+    assert not left.keys() & {"Engine", "Standing", "Ledger", "Execution", "StoreJournal", "Run", "Recent"}

@@ -22,6 +22,10 @@ from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.parts import ToolCallPart, ToolResultPart
 
 
+def _over() -> Here:
+    raise StateError("the run is over")
+
+
 class Hooked:
     """The hooks of one run.
 
@@ -35,6 +39,10 @@ class Hooked:
         self.table = table
         self.raised: Exception | None = None
         self._here = here
+
+    def let_go(self) -> None:
+        """Nothing is asked any more: forget where the run stood, which knows these hooks. Else both wait for a look at circles."""
+        self._here = _over
 
     async def _ask(self, hook: Hooks, name: str, *arguments: Any) -> object:
         try:

@@ -308,4 +308,5 @@ class Standing:
     async def let_go(self) -> None:
         """Let go of the sources of tools: the run is over, or waits."""
         self._has_claim = self._has_session = False
+        self.hooked.let_go()
         await self._sources.aclose()

@@ -6,12 +6,7 @@ what happens is said on standard error, a line for each request. Keys of upstrea
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import signal
-import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,15 +14,12 @@ import typer
 
 from headrace import _sync
 from headrace.cli.exits import DONE, guarded
-from headrace.cli.interrupts import interrupting
-from headrace.cli.screen import screen_of
-from headrace.cli.segments import Segment
+from headrace.cli.services import logging_to_stderr, say, until_asked_to_end
 from headrace.server.gateway.config import GatewayConfig, config_of, load
 from headrace.server.gateway.keys import hash_of, new_key
 from headrace.server.gateway.serve import refuse_open_door, serving
 
 gateway_app: Final = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-_LOGS: Final = ("headrace.gateway", "uvicorn.error")
 
 
 @gateway_app.callback()
@@ -111,39 +103,12 @@ def values_of(config: Path | None, given: dict[str, Any], own: dict[str, str | N
 
 
 async def _serve(config: GatewayConfig, *, is_quiet: bool) -> int:
-    with _logging(logging.WARNING if is_quiet else logging.INFO):
+    level = logging.WARNING if is_quiet else logging.INFO
+    with logging_to_stderr({"headrace.gateway": level, "uvicorn.error": logging.WARNING}):
         async with serving(config) as served:
             names = ", ".join(one.name for one in config.upstreams)
             keys = "each client by its key" if config.clients else "everybody who can reach it, without a key"
-            screen_of(sys.stderr).write([Segment(f"upstreams: {names}; lets in {keys}; Ctrl-C ends\n", "note")])
+            say(f"upstreams: {names}; lets in {keys}; Ctrl-C ends")
             print(served.url, flush=True)
-            await _until_asked_to_end()
+            await until_asked_to_end()
     return DONE
-
-
-async def _until_asked_to_end() -> None:
-    """Wait for Ctrl-C, or for the signal by which services are ended."""
-    over = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    with interrupting(over.set):
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, and in the main thread alone
-            loop.add_signal_handler(signal.SIGTERM, over.set)
-        await over.wait()
-
-
-@contextlib.contextmanager
-def _logging(level: int) -> Generator[None]:
-    """Write the gateway's log lines to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in _LOGS]
-    before = [one.level for one in loggers]
-    for one, at in zip(loggers, (level, logging.WARNING), strict=True):
-        one.addHandler(handler)
-        one.setLevel(at)
-    try:
-        yield
-    finally:
-        for one, at in zip(loggers, before, strict=True):
-            one.removeHandler(handler)
-            one.setLevel(at)

@@ -6,14 +6,11 @@ standard error.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import logging
 import os
-import signal
-import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +19,8 @@ import msgspec
 from headrace import _sync
 from headrace.agent.agent import Agent
 from headrace.cli.exits import DONE
-from headrace.cli.interrupts import interrupting
 from headrace.cli.loading import load_agent
-from headrace.cli.screen import screen_of
-from headrace.cli.segments import Segment
+from headrace.cli.services import logging_to_stderr, say, until_asked_to_end
 from headrace.cli.setup import Choices, make_agent, make_model
 from headrace.errors import UsageError
 from headrace.server.app.app import make_app
@@ -37,7 +32,6 @@ from headrace.sessions.runs import Runs
 
 SECRET: Final = "HEADRACE_SECRET"
 """The environment variable with what signs questions to chats that keep the conversation themselves."""
-_LOGS: Final = ("headrace.server", "headrace.sessions", "uvicorn.error")
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +84,8 @@ def serve_command(target: str | None, choices: Choices, how: Serving) -> int:
 
 async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys) -> int:
     name = how.name or (target.rpartition(":")[2] if target is not None else "headrace")
-    with _logging(logging.WARNING if how.is_quiet else logging.INFO):
+    level = logging.WARNING if how.is_quiet else logging.INFO
+    with logging_to_stderr({"headrace.server": level, "headrace.sessions": level, "uvicorn.error": logging.CRITICAL}):
         async with (
             _agent(target, choices) as agent,
             open_store(how.store) as store,
@@ -108,10 +103,10 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
             )
             async with serving(app, host=how.host, port=how.port) as url:
                 who = f"lets in {len(keys)} keys" if len(keys) else "lets in everybody who can reach it, without a key"
-                _say(f"serves {name}; {who}; runs are kept in {_place(store)}; Ctrl-C ends", is_quiet=how.is_quiet)
+                say(f"serves {name}; {who}; runs are kept in {_place(store)}; Ctrl-C ends", is_quiet=how.is_quiet)
                 print(url, flush=True)
                 _collect_seldom()
-                await _until_asked_to_end()
+                await until_asked_to_end()
     return DONE
 
 
@@ -141,36 +136,3 @@ def _collect_seldom() -> None:
 def _place(store: object) -> str:
     path = getattr(store, "path", None)
     return str(path) if path is not None else "memory" if type(store).__name__ == "MemoryStore" else "the database"
-
-
-def _say(words: str, *, is_quiet: bool) -> None:
-    if not is_quiet:
-        screen_of(sys.stderr).write([Segment(f"{words}\n", "note")])
-
-
-async def _until_asked_to_end() -> None:
-    """Wait for Ctrl-C, or for the signal by which services are ended."""
-    over = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    with interrupting(over.set):
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, and in the main thread alone
-            loop.add_signal_handler(signal.SIGTERM, over.set)
-        await over.wait()
-
-
-@contextlib.contextmanager
-def _logging(level: int) -> Generator[None]:
-    """Write the server's log lines to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in _LOGS]
-    before = [one.level for one in loggers]
-    for one, at in zip(loggers, (level, level, logging.CRITICAL), strict=True):
-        one.addHandler(handler)
-        one.setLevel(at)
-    try:
-        yield
-    finally:
-        for one, at in zip(loggers, before, strict=True):
-            one.removeHandler(handler)
-            one.setLevel(at)

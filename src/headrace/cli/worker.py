@@ -6,15 +6,11 @@ line of standard output is its name among the workers, and what happens is said 
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib
 import logging
 import os
-import signal
 import sys
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import msgspec
 import typer
@@ -22,16 +18,12 @@ import typer
 from headrace import _sync
 from headrace.agent.agent import Agent
 from headrace.cli.exits import DONE, guarded
-from headrace.cli.interrupts import interrupting
 from headrace.cli.loading import load_agent
-from headrace.cli.screen import screen_of
-from headrace.cli.segments import Segment
+from headrace.cli.services import logging_to_stderr, say, until_asked_to_end
 from headrace.sessions.opening import open_store
 
 if TYPE_CHECKING:  # the package is an extra
     from headrace.durable import DurableRuns
-
-_LOGS: Final = ("headrace.durable", "headrace.sessions", "dbos")
 
 
 class Working(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,10 +92,11 @@ def worker_command(target: str, how: Working) -> int:
     """
     durable = importlib.import_module("headrace.durable")
     kind = cast("type[DurableRuns]", durable.DurableRuns)
-    with _logging(logging.WARNING if how.is_quiet else logging.INFO):
+    level = logging.WARNING if how.is_quiet else logging.INFO
+    with logging_to_stderr({"headrace.durable": level, "headrace.sessions": level, "dbos": logging.ERROR}):
         code = _sync.run(_work(load_agent(target), target, kind, how))
         if durable.is_stuck():  # in a database that is away; the interpreter would wait for it, and there is nothing left to do
-            _say("the database does not answer; what was on its way is taken over later", is_quiet=False)
+            say("the database does not answer; what was on its way is taken over later", is_quiet=False)
             sys.stdout.flush()
             os._exit(code)
     return code
@@ -122,41 +115,8 @@ async def _work(agent: Agent, target: str, kind: type[DurableRuns], how: Working
         ) as runs,
     ):
         limit = "any number of runs" if how.concurrency is None else f"{how.concurrency} runs at once"
-        _say(f"works on {target}, {limit}, kept in {store!r}; Ctrl-C ends", is_quiet=how.is_quiet)
+        say(f"works on {target}, {limit}, kept in {store!r}; Ctrl-C ends", is_quiet=how.is_quiet)
         print(runs.worker_id, flush=True)
-        await _until_asked_to_end()
-        _say("gives its runs back", is_quiet=how.is_quiet)
+        await until_asked_to_end()
+        say("gives its runs back", is_quiet=how.is_quiet)
     return DONE
-
-
-async def _until_asked_to_end() -> None:
-    """Wait for Ctrl-C, or for the signal by which services are ended."""
-    over = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    with interrupting(over.set):
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, and in the main thread alone
-            loop.add_signal_handler(signal.SIGTERM, over.set)
-        await over.wait()
-
-
-def _say(words: str, *, is_quiet: bool) -> None:
-    if not is_quiet:
-        screen_of(sys.stderr).write([Segment(f"{words}\n", "note")])
-
-
-@contextlib.contextmanager
-def _logging(level: int) -> Generator[None]:
-    """Write the worker's log lines to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in _LOGS]
-    before = [one.level for one in loggers]
-    for one, at in zip(loggers, (level, level, logging.ERROR), strict=True):
-        one.addHandler(handler)
-        one.setLevel(at)
-    try:
-        yield
-    finally:
-        for one, at in zip(loggers, before, strict=True):
-            one.removeHandler(handler)
-            one.setLevel(at)

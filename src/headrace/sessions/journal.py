@@ -149,6 +149,7 @@ class StoreJournal:
             await self.commit()
         if self._flush is not None:
             await asyncio.wait((self._flush,))
+        self._state = None  # the run knows this journal: as long as each knows the other, both wait for a look at circles
 
     # ------------------------------------------------------------------------------------------ writing
 
@@ -248,6 +249,7 @@ class StoreJournal:
         if self.lost is not None:
             return
         self.lost = error
+        self._state = None
         self._waiting.clear()
         if self._timer is not None:
             self._timer.cancel()
