@@ -71,7 +71,7 @@ class Sweeper:
         self._known: dict[str, float] = {}
         """Runs that are queued, as `id/epoch`, and until when they need not be looked at again."""
         self._pauses: dict[str, tuple[float, float]] = {}
-        """By run: how long this worker's own is left alone once it has stopped here, and until when."""
+        """By workflow: how long one that has stopped here is left alone, and until when."""
         self._tidy_at = monotonic() + _TIDY_S
 
     def know(self, record: RunRecord) -> None:
@@ -91,8 +91,9 @@ class Sweeper:
                 await self._hand_over(workflow)
             elif workflow.executor == self._worker_id and not self._is_here(run_of(workflow.id)):
                 await self._retry(workflow)
-        self._pauses = {run_id: pause for run_id, pause in self._pauses.items() if run_id in {run_of(one.id) for one in pending}}
-        await self._adopt({one.id for one in pending})
+        ids = {one.id for one in pending}
+        self._pauses = {workflow_id: pause for workflow_id, pause in self._pauses.items() if workflow_id in ids}
+        await self._adopt(ids)
         for worker_id in set(self._watch.dead) - {self._worker_id}:
             await self._store.forget_worker(worker_id)
         await self._tidy()
@@ -115,13 +116,12 @@ class Sweeper:
 
     async def _retry(self, workflow: Workflow) -> None:
         """One of this worker's own stopped here, for example since the store was away: again, after longer and longer pauses."""
-        run_id, now = run_of(workflow.id), self._monotonic()
-        pause_s, until = self._pauses.get(run_id, (_FIRST_PAUSE_S, now + _FIRST_PAUSE_S))
+        now = self._monotonic()
+        pause_s, until = self._pauses.setdefault(workflow.id, (_FIRST_PAUSE_S, now + _FIRST_PAUSE_S))
         if now < until:
-            self._pauses[run_id] = (pause_s, until)
             return
         pause_s = min(pause_s * 2, _MAX_PAUSE_S)
-        self._pauses[run_id] = (pause_s, now + pause_s)
+        self._pauses[workflow.id] = (pause_s, now + pause_s)
         await self._system.hand_over([workflow.id])
 
     # ------------------------------------------------------------------------------------------ runs without a workflow
