@@ -140,7 +140,7 @@ def acp(
 ) -> None:
     """Serve an agent to an editor, over standard input and output, by the Agent Client Protocol.
 
-    The editor starts this command; see docs/acp.md.
+    The editor starts this command; see docs/clients/editors.md.
     """
     _leave(lambda: acp_command(target, choices))
 

@@ -56,10 +56,16 @@ def test_a_client_judges_what_the_server_says(node, url, script):
     assert not re.search(r"^ℹ (skipped|todo|cancelled) [1-9]", done.stdout, re.MULTILINE), done.stdout[-2000:]  # noqa: RUF001 - node's own sign
 
 
+def test_the_talk_of_the_page_about_agui(node, url):
+    environment = {**os.environ, "HEADRACE_URL": url}
+    done = subprocess.run([node, "talk.mjs"], cwd=HERE, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.rstrip().endswith("paid 25 euros to Ada"), done.stderr
+
+
 def test_the_javascript_of_the_pages_is_what_is_run_here():
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         snippets = SNIPPET.findall(text)
-        assert len(snippets) == text.count("```js"), page.name
+        assert len(snippets) == text.count("```js\n"), page.name
         for name, code in snippets:
             assert code in (HERE / name).read_text(encoding="utf-8"), (page.name, name)
