@@ -100,6 +100,8 @@ def test_keys_are_made_at_the_command_line_and_let_their_holders_in(tmp_path):
         (("--host", "0.0.0.0"), "--keys"),
         (("--keys", "none.toml"), "none.toml"),
         (("json:loads", "-m", "local:smollm2"), "options"),
+        (("--no-work",), "--durable"),
+        (("--keep-for", "ever"), "keep-for"),
     ],
 )
 def test_what_does_not_do_is_said_in_a_line(tmp_path, arguments, word):
@@ -107,3 +109,39 @@ def test_what_does_not_do_is_said_in_a_line(tmp_path, arguments, word):
     assert done.returncode == 2
     assert word in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def ended(url, run_id):
+    deadline = time.monotonic() + 30
+    while (shown := json.loads(ask(f"{url}/runs/{run_id}")))["status"] != "ended":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return shown
+
+
+def test_durable_runs_are_worked_on_by_workers_of_the_same_store(tmp_path):
+    store = str(tmp_path / "runs.db")
+    agent = f"{SUPPORT / 'app_ground.py'}:make_agent"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with served("--store", store, "--durable", "--no-work", folder=tmp_path) as (url, _):
+        assert json.loads(ask(f"{url}/api/info"))["durable"] is True
+        view = json.loads(ask(f"{url}/runs", {"input": "slowly 3"}))
+        command = [sys.executable, "-m", "headrace", "worker", "--database", store, agent]
+        worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env)
+        try:
+            shown = ended(url, view["id"])
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            worker.communicate(timeout=30)
+        assert shown["message"]["parts"][0]["text"] == "w0 w1 w2 "
+
+
+def test_what_is_too_old_is_deleted_while_it_serves(tmp_path):
+    with served("--store", "memory:", "--keep-for", "1s", folder=tmp_path) as (url, _):
+        run_id = json.loads(ask(f"{url}/runs", {"input": "slowly 1", "session_id": "old"}))["id"]
+        deadline = time.monotonic() + 30
+        while json.loads(ask(f"{url}/runs"))["runs"] or json.loads(ask(f"{url}/sessions"))["sessions"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            ask(f"{url}/runs/{run_id}")

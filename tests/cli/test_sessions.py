@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from headrace.cli.sessions import AGES, age, amount
+from headrace.cli.amounts import AGES, amount
+from headrace.cli.sessions import age
 from headrace.messages.codec import encode_message
 from headrace.messages.message import AssistantMessage, ToolMessage, UserMessage
 from headrace.messages.parts import TextPart, ToolCallPart

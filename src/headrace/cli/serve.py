@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import logging
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -27,11 +28,21 @@ from headrace.server.app.app import make_app
 from headrace.server.app.keys import Keys, load_keys
 from headrace.server.app.limits import Limits
 from headrace.server.app.serve import refuse_open_door, serving
+from headrace.sessions.managing import retain
 from headrace.sessions.opening import open_store
+from headrace.sessions.pulse import Pulse
 from headrace.sessions.runs import Runs
+from headrace.sessions.store import Store
+
+if TYPE_CHECKING:  # an extra
+    from headrace.durable.runs import DurableRuns
 
 SECRET: Final = "HEADRACE_SECRET"
 """The environment variable with what signs questions to chats that keep the conversation themselves."""
+
+
+RETAIN_S: Final = 60.0
+"""How often is looked for what is not kept any longer, at the most seldom, in seconds."""
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +55,9 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
         allowed_hosts, allowed_origins: further names of the server, and pages of others that may ask.
         max_body: how large a request may be, in bytes.
         max_running: how many runs are worked on at once; None: all.
+        is_durable: runs are worked on by DBOS, here and by `headrace worker`.
+        works: with it: whether they are worked on here at all.
+        keep_s, keep_bytes: how long, and how much, is kept of what does not change any more; None: for ever, everything.
         name: what the agent is called; None: by the name it was loaded by.
         is_insecure: other machines are let in without keys.
         is_quiet: say only what went wrong.
@@ -57,6 +71,10 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
     max_body: int = Limits().max_body_bytes
     max_running: int | None = None
+    is_durable: bool = False
+    works: bool = True
+    keep_s: float | None = None
+    keep_bytes: int | None = None
     name: str | None = None
     is_insecure: bool = False
     is_quiet: bool = False
@@ -73,8 +91,10 @@ def serve_command(target: str | None, choices: Choices, how: Serving) -> int:
     Raises:
         UsageError: the agent cannot be loaded or made, or both are given.
         ConfigError: the keys, the store or the address do not do.
-        MissingExtraError: the extra `server` is not installed.
+        MissingExtraError: the extra `server`, or `durable`, is not installed.
     """
+    if not how.works and not how.is_durable:
+        raise UsageError("--no-work leaves runs to the workers of durable runs; give --durable as well", argument="no_work")
     if target is not None and choices != Choices():
         raise UsageError(f"{target} is an agent of its own: the options that make one do nothing to it", argument="target")
     keys = Keys() if how.keys is None else load_keys(how.keys)
@@ -89,7 +109,8 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
         async with (
             _agent(target, choices) as agent,
             open_store(how.store) as store,
-            Runs(agent, store, name=target or "headrace serve", max_running=how.max_running) as runs,
+            _runs(agent, store, target or "headrace serve", how) as runs,
+            _retaining(store, how),
         ):
             app = make_app(
                 runs,
@@ -108,6 +129,26 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
                 _collect_seldom()
                 await until_asked_to_end()
     return DONE
+
+
+def _runs(agent: Agent, store: Store, name: str, how: Serving) -> Runs | DurableRuns:
+    if not how.is_durable:
+        return Runs(agent, store, name=name, max_running=how.max_running)
+    kind = cast("type[DurableRuns]", importlib.import_module("headrace.durable").DurableRuns)
+    return kind(agent, store, name=name, works=how.works, concurrency=how.max_running)
+
+
+@contextlib.asynccontextmanager
+async def _retaining(store: Store, how: Serving) -> AsyncGenerator[None]:
+    """Delete what is too old or too much, now and then."""
+    pulse = Pulse()
+    if how.keep_s is not None or how.keep_bytes is not None:
+        every_s = RETAIN_S if how.keep_s is None else min(RETAIN_S, max(1.0, how.keep_s / 4))
+        pulse.every(every_s, lambda: retain(store, max_age_s=how.keep_s, max_bytes=how.keep_bytes), "retain")
+    try:
+        yield
+    finally:
+        await pulse.stop()
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli.amounts import AGES, SIZES, amount
 from headrace.cli.exits import guarded
 from headrace.cli.options import with_choices
 from headrace.cli.serve import Serving, serve_command
@@ -46,6 +47,17 @@ def serve(
     ] = None,
     max_body: Annotated[int, typer.Option(help="How many bytes a request may have.", min=1024)] = Limits().max_body_bytes,
     max_running: Annotated[int | None, typer.Option(help="How many runs are worked on at once; by default all.", min=1)] = None,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Have DBOS work on runs: here, and in every `headrace worker` of the store (extra durable).")
+    ] = False,
+    no_work: Annotated[bool, typer.Option("--no-work", help="With --durable: leave all runs to the workers.")] = False,
+    keep_for: Annotated[
+        str | None,
+        typer.Option("--keep-for", help="Delete runs and conversations that have not changed for so long: 30d, 12h.", metavar="AGE"),
+    ] = None,
+    keep_size: Annotated[
+        str | None, typer.Option("--keep-size", help="Delete the longest unchanged beyond so much: 500MB, 2GB.", metavar="SIZE")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the agent is called.")] = None,
     insecure_no_keys: Annotated[bool, typer.Option("--insecure-no-keys", help="Let other machines in without keys.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what went wrong.")] = False,
@@ -56,17 +68,25 @@ def serve(
 
     Prints the address and serves until Ctrl-C. Runs are kept: a client that leaves stops none, and after a restart they go on.
     """
-    how = Serving(
-        host=host,
-        port=port,
-        store=store,
-        keys=keys,
-        allowed_hosts=tuple(allow_host or ()),
-        allowed_origins=tuple(allow_origin or ()),
-        max_body=max_body,
-        max_running=max_running,
-        name=name,
-        is_insecure=insecure_no_keys,
-        is_quiet=quiet,
-    )
-    raise typer.Exit(guarded(lambda: serve_command(target, choices, how)))
+
+    def run() -> int:
+        how = Serving(
+            host=host,
+            port=port,
+            store=store,
+            keys=keys,
+            allowed_hosts=tuple(allow_host or ()),
+            allowed_origins=tuple(allow_origin or ()),
+            max_body=max_body,
+            max_running=max_running,
+            is_durable=durable,
+            works=not no_work,
+            keep_s=None if keep_for is None else amount(keep_for, AGES, "keep_for"),
+            keep_bytes=None if keep_size is None else int(amount(keep_size, SIZES, "keep_size")),
+            name=name,
+            is_insecure=insecure_no_keys,
+            is_quiet=quiet,
+        )
+        return serve_command(target, choices, how)
+
+    raise typer.Exit(guarded(run))

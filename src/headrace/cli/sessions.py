@@ -5,11 +5,10 @@ The rule of this file: what is printed for programs (`--json`, `export`) is whol
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -19,6 +18,7 @@ import typer
 
 from headrace import _sync
 from headrace._json import dumps
+from headrace.cli.amounts import AGES, SIZES, amount
 from headrace.cli.exits import DONE, guarded
 from headrace.cli.screen import screen_of
 from headrace.cli.segments import Segment
@@ -228,23 +228,6 @@ def forget_user(
         return DONE
 
     _leave(database, work)
-
-
-AGES: Final = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
-SIZES: Final = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
-_AMOUNT: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)\s*")
-
-
-def amount(text: str, units: Mapping[str, float], argument: str) -> float:
-    """Read a number with a unit.
-
-    Raises:
-        UsageError: it is none.
-    """
-    read = _AMOUNT.fullmatch(text)
-    if read is None or read["unit"] not in units:
-        raise UsageError(f"--{argument.replace('_', '-')} is {text!r}; give a number and one of {', '.join(units)}", argument=argument)
-    return float(read["number"]) * units[read["unit"]]
 
 
 async def found(store: Store, session: str) -> SessionRecord:
