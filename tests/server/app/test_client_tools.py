@@ -167,3 +167,27 @@ async def test_the_runs_own_calls_go_back_as_calls_and_results():
         assert result.message.text == "You said: thanks"
         history = Request.decoded((await ground.store.run(result.run_id)).request).history
         assert [message.role for message in history] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_the_vendors_helper_puts_a_stream_with_the_runs_own_calls_together():
+    async with app_ground() as ground, openai_client(ground) as client:
+        async with client.responses.stream(model="x", input="grind 2") as stream:
+            kinds = [event.type async for event in stream]
+            whole = await stream.get_final_response()
+        assert [kind for kind in kinds if "mcp" in kind] == [
+            "response.mcp_call_arguments.done",
+            "response.mcp_call.in_progress",
+            "response.mcp_call.completed",
+        ]
+        made, _ = whole.output
+        assert (made.name, made.arguments, made.status, made.output) == (
+            "grind",
+            '{"sacks":2}',
+            "completed",
+            "sack 0 is flour\nsack 1 is flour\n",
+        )
+        async with client.responses.stream(model="x", input=WORDS, tools=[RESPONSES_TOOL]) as stream:
+            kinds = [event.type async for event in stream]
+            whole = await stream.get_final_response()
+        assert "response.function_call_arguments.delta" in kinds
+        assert [item.type for item in whole.output] == ["function_call"]

@@ -9,6 +9,7 @@ import { buildResumeArray } from "@ag-ui/client";
 import { answer, makeAgent, Returning } from "./agent.mjs";
 
 const BASE = process.env.HEADRACE_URL;
+const LOCKED = process.env.HEADRACE_LOCKED_URL;
 const PAINT = {
   name: "paint", description: "Paint the wall.",
   parameters: { type: "object", properties: { colour: { type: "string" } }, required: ["colour"] },
@@ -170,6 +171,9 @@ describe("an agent", { concurrency: 8 }, () => {
     await failed.agent.runAgent().catch((error) => { failed.error = error; });
     const [error] = of(failed.events, "RUN_ERROR");
     assert.match(error.message, /too much to do/);
+    say(failed.agent, "and now");
+    await failed.agent.runAgent();
+    assert.equal(lastText(failed.agent), "You said: and now");
     await assert.rejects(asked("hello", {}, { threadId: "." }), /400/);
   });
 
@@ -186,6 +190,9 @@ describe("an agent", { concurrency: 8 }, () => {
     await running;
     assert.equal(ends[0].outcome, "cancelled");
     assert.match(lastText(agent), /^w1 w2 /);
+    say(agent, "and now");
+    await agent.runAgent();
+    assert.equal(lastText(agent), "You said: and now");
   });
 
   test("a connection that is lost: the same run again from the last event", async () => {
@@ -225,6 +232,26 @@ describe("an agent", { concurrency: 8 }, () => {
     assert.equal(of(events, "SUBAGENT_STARTED").length, 1);
     await answer(agent, () => true);
     assert.match(lastText(agent), /^Done: /);
+  });
+
+  test("other words instead of an answer give the question up", async () => {
+    const { agent } = await asked("pay Ada 6");
+    const anew = agentOf({ threadId: agent.threadId, initialMessages: agent.messages }).agent;
+    say(anew, "never mind");
+    await anew.runAgent();
+    assert.equal(lastText(anew), "You said: never mind");
+    const { runs } = await (await fetch(`${BASE}/sessions/${agent.threadId}/runs`)).json();
+    assert.deepEqual(runs.map((run) => run.generate_reason), ["completed", "interrupted"]);
+  });
+
+  test("a key is asked for, and taken", async () => {
+    const without = makeAgent(LOCKED, { threadId: randomUUID() });
+    say(without, "hello");
+    await assert.rejects(without.runAgent(), /401/);
+    const agent = makeAgent(LOCKED, { threadId: randomUUID(), key: process.env.HEADRACE_KEY });
+    say(agent, "hello");
+    await agent.runAgent();
+    assert.equal(lastText(agent), "You said: hello");
   });
 
   test("context that the client gives is said to the model and not kept", async () => {

@@ -41,23 +41,22 @@ def node():
 
 
 @pytest.fixture(scope="module")
-def url():
-    """Where the real server listens; it signs its questions."""
-    with ServedChat(secret=b"what only the server knows") as chat:
-        yield chat.url.rstrip("/")
+def environment():
+    """Where the real server listens, which signs its questions; and where another one does, which asks for a key."""
+    with ServedChat(secret=b"what only the server knows") as chat, ServedChat(key="hr-mill-0123456789") as locked:
+        named = {"HEADRACE_URL": chat.url.rstrip("/"), "HEADRACE_LOCKED_URL": locked.url.rstrip("/"), "HEADRACE_KEY": "hr-mill-0123456789"}
+        yield {**os.environ, **named}
 
 
 @pytest.mark.parametrize("script", sorted(HERE.glob("*.test.mjs")), ids=lambda path: path.name.partition(".")[0])
-def test_a_client_judges_what_the_server_says(node, url, script):
+def test_a_client_judges_what_the_server_says(node, environment, script):
     command = [node, "--test", "--test-reporter=spec", script.name]
-    environment = {**os.environ, "HEADRACE_URL": url}
     done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert not re.search(r"^ℹ (skipped|todo|cancelled) [1-9]", done.stdout, re.MULTILINE), done.stdout[-2000:]  # noqa: RUF001 - node's own sign
 
 
-def test_the_talk_of_the_page_about_agui(node, url):
-    environment = {**os.environ, "HEADRACE_URL": url}
+def test_the_talk_of_the_page_about_agui(node, environment):
     done = subprocess.run([node, "talk.mjs"], cwd=HERE, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.rstrip().endswith("paid 25 euros to Ada"), done.stderr
 

@@ -9,6 +9,7 @@ import { readUIMessageStream } from "ai";
 import { Chat } from "./chat.mjs";
 
 const BASE = process.env.HEADRACE_URL;
+const LOCKED = process.env.HEADRACE_LOCKED_URL;
 
 function chatOf(options = {}) {
   const ended = [], data = [];
@@ -188,6 +189,8 @@ describe("a chat", { concurrency: 8 }, () => {
     assert.match(chat.error.message, /too much to do/);
     assert.deepEqual(ended.map((end) => end.isError), [true]);
     chat.clearError();
+    await chat.sendMessage({ text: "and now" });
+    assert.deepEqual([chat.status, textOf(chat.lastMessage)], ["ready", "You said: and now"]);
     const wrong = chatOf({ id: "." }).chat;
     await wrong.sendMessage({ text: "hello" });
     assert.match(wrong.error.message, /is no id/);
@@ -202,6 +205,8 @@ describe("a chat", { concurrency: 8 }, () => {
     await sending;
     assert.deepEqual([chat.status, ended[0].isError, ended[0].finishReason], ["ready", false, undefined]);
     assert.match(textOf(chat.lastMessage), /^w1 w2 /);
+    await chat.sendMessage({ text: "and now" });
+    assert.equal(textOf(chat.lastMessage), "You said: and now");
   });
 
   test("a page that is reloaded in mid-answer gets it from its start, and nothing once it is over", async () => {
@@ -246,6 +251,17 @@ describe("a chat", { concurrency: 8 }, () => {
     await chat.addToolApprovalResponse({ id: asked.approval.id, approved: true });
     await until(() => chat.status === "ready" && /Done: /.test(textOf(chat.lastMessage)), "the answer");
     assert.ok(data.some((part) => part.type === "data-subrun"));
+  });
+
+  test("a key is asked for, and taken", async () => {
+    const without = new Chat(LOCKED, { id: randomUUID() });
+    await without.sendMessage({ text: "hello" });
+    assert.match(without.error.message, /asks for a key/);
+    const chat = new Chat(LOCKED, { id: randomUUID(), key: process.env.HEADRACE_KEY });
+    await chat.sendMessage({ text: "hello" });
+    assert.equal(textOf(chat.lastMessage), "You said: hello");
+    await chat.resumeStream();
+    assert.equal(chat.status, "ready");
   });
 
   test("the stream alone, read as messages", async () => {
