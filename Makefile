@@ -60,7 +60,7 @@ bench: $(DEV)  ## measure, side by side with the floor
 
 soak: $(DEV)  ## an hour or two: kill workers of runs over and over (SOAK=0.1: a tenth of it); a server under load for ten minutes (SECONDS=60: shorter)
 	HEADRACE_SOAK=$(or $(SOAK),1) $(BIN)/python -m pytest -n 0 -s -o faulthandler_timeout=7200 tests/sessions/test_kill.py tests/durable $(ARGS)
-	$(BIN)/python bench/server.py --seconds $(or $(SECONDS),600)
+	$(BIN)/python bench/server.py --store memory: --keep-for 90s --seconds $(or $(SECONDS),600)
 
 fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter
 	$(BIN)/python fuzz/decoders.py --seconds $(or $(SECONDS),300)
