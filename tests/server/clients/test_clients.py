@@ -19,6 +19,7 @@ from chat_server import ServedChat
 HERE = Path(__file__).parent
 STAMP = HERE / "node_modules" / ".installed"
 PAGES = HERE.parents[2] / "docs" / "clients"
+_LEAST_NODE = 20
 SNIPPET = re.compile(r"^`(\w+\.mjs)`:\n\n```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.xdist_group("clients")  # one installation, one server
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("clients")  # one installation, one server
 def node():
     """Node, with the clients installed as the lock file has them."""
     node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
+    if node is None or npm is None or int(subprocess.check_output([node, "-p", "process.versions.node.split('.')[0]"])) < _LEAST_NODE:
         pytest.skip("the JavaScript clients are not run: install node >= 20 and npm")
     wanted = (HERE / "package-lock.json").read_text(encoding="utf-8")
     if not STAMP.exists() or STAMP.read_text(encoding="utf-8") != wanted:

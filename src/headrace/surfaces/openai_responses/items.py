@@ -94,12 +94,14 @@ class RunItems(ItemsOut):
     # ------------------------------------------------------------------------------------------ what the run does itself
 
     def begin_work(self, name: str, form: dict[str, Any]) -> None:
-        """Begin a call that the run works on itself; its arguments are whole.
+        """Begin a call that the run works on itself, whose arguments are whole; one that is begun again after a crash goes on.
 
         Args:
             name: the call.
             form: the item's members but for id and status.
         """
+        if name in self._works:
+            return
         self.end_live()
         index = len(self.all)
         item = ItemOut(WORK, self._name("mcp_", index), index, {})
