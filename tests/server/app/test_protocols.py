@@ -216,6 +216,32 @@ async def test_an_agui_client_comes_back_with_the_number_of_its_last_event():
         assert len((await ground.client.get("/runs")).json()["runs"]) == 1
 
 
+async def test_an_agui_client_comes_back_to_what_follows_its_answer(tmp_path):
+    path = tmp_path / "runs.db"
+    asked = agui("t", "r1", ("user", "pay Ada 3"))
+    async with app_ground(store=SQLiteStore(path)) as ground:
+        (interrupt,) = (await agui_events(ground, asked))[-1]["outcome"]["interrupts"]
+        resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": True}]
+        answer = agui("t", "r2", ("user", "pay Ada 3"), resume=resume)
+        whole = await agui_events(ground, answer)
+        assert await agui_events(ground, answer, {"last-event-id": "0"}) == whole
+    async with app_ground(store=SQLiteStore(path)) as ground:  # another process knows as much
+        assert await agui_events(ground, answer, {"last-event-id": "3"}) == whole[3:]
+        assert (await ground.client.post("/agui", json=answer)).status_code == 409
+        await agui_events(ground, agui("t", "r3", ("user", "pay Ada 3"), ("assistant", "Done"), ("user", "temperature")))
+        (record,) = await ground.store.runs(session_id="t", statuses=("waiting",))
+        (pending,) = (await ground.client.get(f"/runs/{record.id}")).json()["pending"]
+        body = agui("t", "r4", ("user", "pay Ada 3"), ("assistant", "Done"), ("user", "temperature"))
+        body["messages"].append({"id": "x", "role": "tool", "toolCallId": pending["call_key"], "content": "21.5"})
+        whole = await agui_events(ground, body)
+        assert await agui_events(ground, body, {"last-event-id": "2"}) == whole[2:]
+        body["runId"] = "r5"
+        body["messages"].append({"id": "y", "role": "user", "content": "thanks"})
+        events = await agui_events(ground, body, {"last-event-id": "0"})
+        assert "".join(event.get("delta", "") for event in events) == "You said: thanks"
+        assert len((await ground.client.get("/runs")).json()["runs"]) == 3
+
+
 # --- the UI message stream -----------------------------------------------------------------------------
 
 

@@ -43,7 +43,11 @@ class ChatsAPI:
         seen = whole_number(header, "Last-Event-ID") if header else 0
         history, new = request.split
         self._desk.streams.check(ask.key)
-        leg = await self._legs.begun(
+        named = {entry.interrupt_id for entry in request.resume}
+        if not new:  # else the results are old ones
+            named |= {result.call_key for result in request.results}
+        leg = await self._legs.back(ask, thread_id, named) if header else None
+        leg = leg or await self._legs.begun(
             ask,
             thread_id,
             history=history,

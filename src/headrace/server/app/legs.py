@@ -9,14 +9,14 @@ The rule of this file: it knows no protocol; a surface is what it is given.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from headrace.agent.approval import Pending, Reply
 from headrace.agent.event_codec import decode_event
-from headrace.agent.events import Event
+from headrace.agent.events import ApprovalGiven, Event
 from headrace.errors import ConflictError
 from headrace.messages.codec import encode_message
 from headrace.messages.message import Message
@@ -116,6 +116,21 @@ class Legs:
         if is_on and record.last_seq and (last := await self._desk.store.entries(record.id, record.last_seq - 1, 1)):
             start = record.last_seq if last[0].data.startswith(_END) else start  # what comes next is a leg of its own
         return Leg(record, start)
+
+    async def back(self, ask: Ask, chat_id: str, named: Collection[str]) -> Leg | None:
+        """Return the last leg of a chat if it began with an answer to one of these calls or questions, or None.
+
+        A client that lost its connection sends the same answers again; they are not to be taken for new ones.
+        """
+        record = await self.latest(ask, chat_id) if named else None
+        leg = None if record is None else await self.last(record)
+        if leg is None or not leg.after:
+            return None
+        for entry in await self._desk.store.entries(leg.run.id, leg.after, _PAGE):
+            event = decode_event(entry.data)
+            if isinstance(event, ApprovalGiven) and (event.answer.call_key in named or event.answer.digest in named):
+                return leg
+        return None
 
     def read(self, leg: Leg) -> AsyncGenerator[Entry]:
         """Read a leg, then live."""
