@@ -17,6 +17,30 @@ from headrace.cli.serve import Serving, serve_command
 from headrace.cli.setup import Choices
 from headrace.server.app.limits import Limits
 
+_Durable = Annotated[
+    bool, typer.Option("--durable", help="Have DBOS work on runs: here, and in every `headrace worker` of the store (extra durable).")
+]
+_NoWork = Annotated[bool, typer.Option("--no-work", help="With --durable: leave all runs to the workers.")]
+_KeepFor = Annotated[
+    str | None, typer.Option("--keep-for", help="Delete runs and conversations that have not changed for so long: 30d, 12h.", metavar="AGE")
+]
+_KeepSize = Annotated[
+    str | None, typer.Option("--keep-size", help="Delete the longest unchanged beyond so much: 500MB, 2GB.", metavar="SIZE")
+]
+_Store = Annotated[
+    str | None,
+    typer.Option(
+        help="Where runs are kept: memory:, a file, postgresql://…; by default HEADRACE_DATABASE, else the user's own file.",
+        metavar="WHERE",
+    ),
+]
+_AllowOrigin = Annotated[
+    list[str] | None,
+    typer.Option(help="A page of another server that may ask, such as http://localhost:3000; may be repeated.", metavar="ORIGIN"),
+]
+_AllowHost = Annotated[list[str] | None, typer.Option(help="A further name that the server is called by; may be repeated.", metavar="NAME")]
+_KeysFile = Annotated[Path | None, typer.Option(help="The file of clients' keys; `headrace keys new NAME` makes one.", metavar="FILE")]
+
 
 @with_choices
 def serve(
@@ -28,36 +52,16 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(help="Which address to listen at; anything but the default lets other machines in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)] = 8400,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="Where runs are kept: memory:, a file, postgresql://…; by default HEADRACE_DATABASE, else the user's own file.",
-            metavar="WHERE",
-        ),
-    ] = None,
-    keys: Annotated[
-        Path | None, typer.Option(help="The file of clients' keys; `headrace keys new NAME` makes one.", metavar="FILE")
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="A further name that the server is called by; may be repeated.", metavar="NAME")
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(help="A page of another server that may ask, such as http://localhost:3000; may be repeated.", metavar="ORIGIN"),
-    ] = None,
+    store: _Store = None,
+    keys: _KeysFile = None,
+    allow_host: _AllowHost = None,
+    allow_origin: _AllowOrigin = None,
     max_body: Annotated[int, typer.Option(help="How many bytes a request may have.", min=1024)] = Limits().max_body_bytes,
     max_running: Annotated[int | None, typer.Option(help="How many runs are worked on at once; by default all.", min=1)] = None,
-    durable: Annotated[
-        bool, typer.Option("--durable", help="Have DBOS work on runs: here, and in every `headrace worker` of the store (extra durable).")
-    ] = False,
-    no_work: Annotated[bool, typer.Option("--no-work", help="With --durable: leave all runs to the workers.")] = False,
-    keep_for: Annotated[
-        str | None,
-        typer.Option("--keep-for", help="Delete runs and conversations that have not changed for so long: 30d, 12h.", metavar="AGE"),
-    ] = None,
-    keep_size: Annotated[
-        str | None, typer.Option("--keep-size", help="Delete the longest unchanged beyond so much: 500MB, 2GB.", metavar="SIZE")
-    ] = None,
+    durable: _Durable = False,
+    no_work: _NoWork = False,
+    keep_for: _KeepFor = None,
+    keep_size: _KeepSize = None,
     name: Annotated[str | None, typer.Option(help="What the agent is called.")] = None,
     insecure_no_keys: Annotated[bool, typer.Option("--insecure-no-keys", help="Let other machines in without keys.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what went wrong.")] = False,
