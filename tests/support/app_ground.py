@@ -50,7 +50,7 @@ async def grind(sacks: int):
 
 def words_of(request) -> list[str]:
     """What a person said last."""
-    return [message for message in request.messages if isinstance(message, UserMessage)][-1].text.split()
+    return next((message.text.split() for message in reversed(request.messages) if isinstance(message, UserMessage)), [])
 
 
 def paced(count: int, pause_s: float) -> list:

@@ -782,3 +782,19 @@ def test_items_are_kept_raw_also_where_the_output_cannot_be_laid_beside_it():
     body = started() + ended(output=[{"type": "oracle", "n": 1}])
     broken = body.replace(b'"n":1', b'"n":"\\ud800"')
     assert json.loads(message_of(broken).parts[0].raw) == {"type": "oracle", "n": "�"}
+
+
+@pytest.mark.parametrize(("status", "is_runnable"), [("completed", True), ("incomplete", False)])
+def test_of_free_text_the_item_alone_says_whether_it_is_whole(status, is_runnable):
+    item = {"id": "ctc_1", "type": "custom_tool_call", "status": status, "call_id": "c", "name": "draw", "input": "a bri"}
+    events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress", "input": ""}},
+        {"type": "response.custom_tool_call_input.delta", "output_index": 0, "item_id": "ctc_1", "delta": "a bri"},
+        {"type": "response.custom_tool_call_input.done", "output_index": 0, "item_id": "ctc_1", "input": "a bri"},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.incomplete", "response": {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}},
+    ]
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    _, result = decoded(body, protocol="openai-responses")
+    (call,) = result.message.tool_calls
+    assert (call.arguments, call.runnable) == ("a bri", is_runnable)

@@ -139,7 +139,9 @@ class CallReader:
             if item.call_id and word_of(form.get("call_id")) not in ("", item.call_id):
                 self._output.warn_once("changing_tool_id", f"{item.call_id} became {form.get('call_id')}")
             self._fragment(item, form, item.call_id or item.id or word_of(form.get("id")), name)
-            self.settle(item, form.get(_ARGUMENTS[item.type]))
+            # Of free text nothing but the item itself says whether it is whole; a cut object shows by itself.
+            if item.type == "function_call" or form.get("status") != "incomplete":
+                self.settle(item, form.get(_ARGUMENTS[item.type]))
         elif not item.opened:
             item.opened[0] = "whole"
             name = "" if item.is_named else item.type

@@ -160,11 +160,11 @@ class PieceReader:
             self._calls.piece(self.item_of(event, self._call_kind(event)), delta)
 
     def arguments_done(self, event: Event) -> None:
-        """Their `.done`."""
+        """Their `.done`: of free text it says that nothing more comes, not that it is whole; that is known with its item."""
         kind = self._call_kind(event)
         item = self.item_of(event, kind)
-        whole = event.get("input" if kind == "custom_tool_call" else "arguments")
-        if kind != "mcp_call" and whole is not None and self._calls.is_for_client(item.added or {"type": kind}):
+        whole = event.get("arguments")
+        if kind == "function_call" and whole is not None and self._calls.is_for_client(item.added or {"type": kind}):
             self._calls.settle(item, whole)
 
     def _call_kind(self, event: Event) -> str:
