@@ -117,7 +117,7 @@ def test_a_header_that_is_none_is_not_repeated_since_it_may_hold_a_key():
 
 async def test_a_url_is_asked_and_its_times_noted(program):
     asked = []
-    replayer = Replayer((Exchange(Recorded(body=WHOLE)),), Manner(slice_size=50, is_looping=True))
+    replayer = Replayer((Exchange(Recorded(body=WHOLE)),), Manner(slice_size=50, delay_s=0.05, is_looping=True))
 
     def reply(request):
         asked.append(request)

@@ -6,10 +6,12 @@ machine without node skips, and says what to install; where nothing may be skipp
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ PAGES = HERE.parents[2] / "docs" / "clients"
 _LEAST_NODE = 20
 SNIPPET = re.compile(r"^`(\w+\.mjs)`:\n\n```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-pytestmark = pytest.mark.xdist_group("clients")  # one installation, one server
+pytestmark = pytest.mark.xdist_group("clients")  # one server for all
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +34,22 @@ def node():
     if node is None or npm is None or int(subprocess.check_output([node, "-p", "process.versions.node.split('.')[0]"])) < _LEAST_NODE:
         pytest.skip("the JavaScript clients are not run: install node >= 20 and npm")
     wanted = (HERE / "package-lock.json").read_text(encoding="utf-8")
-    if not STAMP.exists() or STAMP.read_text(encoding="utf-8") != wanted:
-        quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
-        done = subprocess.run([npm, "ci", *quiet], cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            pytest.skip(f"the JavaScript clients are not run: npm could not install them: {done.stderr.strip()[-500:]}")
-        STAMP.write_text(wanted, encoding="utf-8")
+    with alone():
+        if not STAMP.exists() or STAMP.read_text(encoding="utf-8") != wanted:
+            quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
+            done = subprocess.run([npm, "ci", *quiet], cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode:
+                pytest.skip(f"the JavaScript clients are not run: npm could not install them: {done.stderr.strip()[-500:]}")
+            STAMP.write_text(wanted, encoding="utf-8")
     return node
+
+
+@contextmanager
+def alone():
+    """Hold off other processes of the tests: two installations in one folder spoil each other."""
+    with (HERE / "package.json").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="module")
