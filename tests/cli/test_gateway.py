@@ -11,7 +11,7 @@ import pytest
 from chat_bytes import text_stream
 from gateway_ground import asked
 from headrace.cli.gateway import values_of
-from headrace.server.gateway.keys import hash_of
+from headrace.server.keys import hash_of
 from servers import scripted_server
 
 

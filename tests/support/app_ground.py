@@ -21,7 +21,7 @@ from headrace.server.app.app import App, make_app
 from headrace.server.app.keys import Key
 from headrace.server.app.limits import Limits
 from headrace.server.app.serve import serving
-from headrace.server.gateway.keys import hash_of
+from headrace.server.keys import hash_of
 from headrace.sessions.memory import MemoryStore
 from headrace.sessions.runs import Runs
 from headrace.tools.tool import tool

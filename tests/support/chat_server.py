@@ -23,7 +23,7 @@ from typing import Any, Self
 from headrace.server.app.app import make_app
 from headrace.server.app.keys import Key
 from headrace.server.app.serve import serving
-from headrace.server.gateway.keys import hash_of
+from headrace.server.keys import hash_of
 from headrace.sessions.memory import MemoryStore
 from headrace.sessions.runs import Runs
 from page_agent import make_agent

@@ -16,8 +16,8 @@ from headrace import _sync
 from headrace.cli.exits import DONE, guarded
 from headrace.cli.services import logging_to_stderr, say, until_asked_to_end
 from headrace.server.gateway.config import GatewayConfig, config_of, load
-from headrace.server.gateway.keys import hash_of, new_key
 from headrace.server.gateway.serve import refuse_open_door, serving
+from headrace.server.keys import hash_of, new_key
 
 gateway_app: Final = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import wire_bytes
 from chat_bytes import text_stream, whole_body
 from gateway_ground import KEY, PATHS, asked, datas, ground, opened, upstream
-from headrace.server.gateway.keys import hash_of, new_key
+from headrace.server.keys import hash_of, new_key
 from headrace.wire.protocols import WIRES
 from messages_bytes import SAMPLES as MESSAGES
 from servers import Hold, Reply, free_port, scripted_server

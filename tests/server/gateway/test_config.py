@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import ConfigError
 from headrace.server.gateway.config import config_of, load
-from headrace.server.gateway.keys import hash_of
+from headrace.server.keys import hash_of
 
 UP = {"name": "up", "base_url": "http://localhost:8000/v1", "protocol": "openai-chat"}
 CLIENT = {"name": "web", "key_sha256": hash_of("k")}

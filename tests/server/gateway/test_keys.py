@@ -7,7 +7,8 @@ import hashlib
 import pytest
 
 from headrace.server.gateway.config import Client
-from headrace.server.gateway.keys import ANYBODY, Keyring, hash_of, key_in, new_key
+from headrace.server.gateway.keys import ANYBODY, Keyring
+from headrace.server.keys import hash_of, key_in, new_key
 
 
 def test_a_key_is_new_each_time_and_long():

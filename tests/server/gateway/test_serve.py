@@ -13,8 +13,8 @@ from chat_bytes import text_stream
 from gateway_ground import PATHS, asked, ground, opened, upstream
 from headrace.errors import ConfigError
 from headrace.server.gateway.config import config_of
-from headrace.server.gateway.keys import hash_of
-from headrace.server.gateway.serve import listen, refuse_open_door, serving
+from headrace.server.gateway.serve import refuse_open_door, serving
+from headrace.server.keys import hash_of
 from servers import Hold, Stall, scripted_server
 
 UP = upstream("http://127.0.0.1:9")
@@ -28,14 +28,6 @@ def test_a_door_that_stands_open_to_the_network_is_refused():
         config_of({"host": "0.0.0.0", "upstreams": [UP], "clients": [{"name": "a", "key_sha256": hash_of("k")}]}), is_insecure=False
     )
     refuse_open_door(config_of({"upstreams": [UP]}), is_insecure=False)
-
-
-def test_a_chunk_waits_for_no_answer_to_the_one_before():
-    """asyncio alone leaves this out for a socket that was made without its protocol's number, and each small write then waits 40 ms."""
-    with listen(config_of({"port": 0, "upstreams": [UP]})) as listener, socket.create_connection(listener.getsockname()):
-        connection, _ = listener.accept()
-        with connection:
-            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_a_port_that_is_taken_is_said():

@@ -17,8 +17,8 @@ from typing import Final
 from headrace.server.app.faults import FaultError
 from headrace.server.app.keys import ANYBODY, Key, Keys
 from headrace.server.asgi import Headers
-from headrace.server.gateway.keys import key_in
 from headrace.server.hosts import AllowedHosts
+from headrace.server.keys import key_in
 
 _SCHEMES: Final = ("http://", "https://")
 _BASIC: Final = re.compile(r"basic +([A-Za-z0-9+/=]+)", re.IGNORECASE)

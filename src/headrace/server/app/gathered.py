@@ -14,7 +14,7 @@ from headrace.server.app.asks import Ask
 from headrace.server.app.routing import Whole
 from headrace.server.app.streams import Streams, leaving, left
 from headrace.server.asgi import ClientLeftError, Headers
-from headrace.server.gateway.caller import Caller
+from headrace.server.caller import Caller
 from headrace.sessions.records import Entry
 
 

@@ -25,7 +25,7 @@ from typing import Final
 import msgspec
 
 from headrace.errors import ConfigError
-from headrace.server.gateway.keys import hash_of, new_key
+from headrace.server.keys import hash_of, new_key
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")

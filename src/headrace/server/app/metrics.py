@@ -1,4 +1,4 @@
-"""What the server counts, as Prometheus reads it.
+"""What the server counts.
 
 The rule of this file: labels are names of routes, keys, statuses and kinds, never a word of a request, so their number is bounded.
 """
@@ -6,18 +6,8 @@ The rule of this file: labels are names of routes, keys, statuses and kinds, nev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
 
-from headrace.server.gateway.metrics import MEDIA_TYPE, Counter, Gauge, Histogram
-
-__all__ = ["MEDIA_TYPE", "Metrics"]
-_PREFIX: Final = "headrace_server_"
-_Family = TypeVar("_Family", Counter, Gauge, Histogram)
-
-
-def _named(name: str, family: _Family) -> _Family:
-    family.name = _PREFIX + name
-    return family
+from headrace.server.prometheus import Counter, Family, Gauge, Histogram, text_of
 
 
 class Metrics:
@@ -25,18 +15,17 @@ class Metrics:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.requests = _named("requests_total", Counter("", "Answers, by route, key and HTTP status.", "route", "key", "status"))
-        self.refusals = _named("refusals_total", Counter("", "Requests that were refused, by what was wrong.", "kind"))
-        self.faults = _named("faults_total", Counter("", "Faults of the server's own."))
-        self.begun = _named("runs_begun_total", Counter("", "Runs that were begun here, by key.", "key"))
-        self.resumed = _named("runs_resumed_total", Counter("", "Answers to runs that waited, by key.", "key"))
-        self.events = _named("events_sent_total", Counter("", "Events that readers were sent."))
-        self.bytes = _named("stream_bytes_total", Counter("", "Bytes of streams that readers were sent."))
-        self.cut_off = _named("readers_cut_off_total", Counter("", "Readers that took nothing for too long."))
-        self.open = _named("open_requests", Gauge("", "Requests on their way, streams included."))
-        self.streams = _named("open_streams", Gauge("", "Streams that are open, by route.", "route"))
-        self.latency = _named("answer_seconds", Histogram("", "From a request to the head of its answer.", "route"))
-        self._families = dict(vars(self))
+        self.requests = Counter("headrace_server_requests_total", "Answers, by route, key and HTTP status.", "route", "key", "status")
+        self.refusals = Counter("headrace_server_refusals_total", "Requests that were refused, by what was wrong.", "kind")
+        self.faults = Counter("headrace_server_faults_total", "Faults of the server's own.")
+        self.begun = Counter("headrace_server_runs_begun_total", "Runs that were begun here, by key.", "key")
+        self.resumed = Counter("headrace_server_runs_resumed_total", "Answers to runs that waited, by key.", "key")
+        self.events = Counter("headrace_server_events_sent_total", "Events that readers were sent.")
+        self.bytes = Counter("headrace_server_stream_bytes_total", "Bytes of streams that readers were sent.")
+        self.cut_off = Counter("headrace_server_readers_cut_off_total", "Readers that took nothing for too long.")
+        self.open = Gauge("headrace_server_open_requests", "Requests on their way, streams included.")
+        self.streams = Gauge("headrace_server_open_streams", "Streams that are open, by route.", "route")
+        self.latency = Histogram("headrace_server_answer_seconds", "From a request to the head of its answer.", "route")
 
     def text(self, runs: Mapping[str, int] | None = None) -> bytes:
         """Return everything as Prometheus reads it.
@@ -44,13 +33,10 @@ class Metrics:
         Args:
             runs: how many runs stand how, as the store has it now.
         """
-        families = list(self._families.values())
+        families: list[Family] = list(vars(self).values())
         if runs is not None:
-            gauge = _named("runs", Gauge("", "Runs that are not over, by status, as the store has them.", "status"))
+            gauge = Gauge("headrace_server_runs", "Runs that are not over, by status, as the store has them.", "status")
             for status, count in runs.items():
                 gauge.add(status, by=count)
             families.append(gauge)
-        lines: list[str] = []
-        for family in families:
-            lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}", *family.lines()]
-        return ("\n".join(lines) + "\n").encode()
+        return text_of(families)

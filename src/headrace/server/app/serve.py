@@ -6,25 +6,13 @@ process and miss nothing), and only then are the runs let go of.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import socket
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
 
-from headrace.errors import ConfigError, MissingExtraError
+from headrace.errors import ConfigError
 from headrace.server.app.app import App
-from headrace.server.app.streams import ABORT
-from headrace.server.gateway.serve import _protocol as bounded_protocol
 from headrace.server.hosts import is_loopback
-
-if TYPE_CHECKING:
-    import uvicorn
-
-_MAX_HEAD_BYTES: Final = 64 * 1024
-_MAX_IDLE: Final = 1000
-"""So many connections more than requests may be open."""
+from headrace.server.listening import Bounds, listening
 
 
 def refuse_open_door(host: str, *, has_keys: bool, is_insecure: bool) -> None:
@@ -54,84 +42,7 @@ async def serving(app: App, *, host: str = "127.0.0.1", port: int = 0) -> AsyncG
         ConfigError: nobody can listen there.
         MissingExtraError: the extra `server` is not installed.
     """
-    started, over = asyncio.Event(), asyncio.Event()
-    server = _server(app, started, over)
-    listener = _listen(host, port)
-    task = asyncio.create_task(server.serve([listener]))
-    try:
-        first = asyncio.create_task(started.wait())
-        await asyncio.wait({task, first}, return_when=asyncio.FIRST_COMPLETED)
-        first.cancel()
-        if task.done():
-            await task
-        own_host, own_port = listener.getsockname()[:2]
-        yield f"http://{f'[{own_host}]' if ':' in own_host else own_host}:{own_port}"
-    finally:
-        app.leave()
-        over.set()
-        await task
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
-    except OSError as error:
-        raise ConfigError(f"cannot listen at {host}:{port}: {error.strerror or error}", argument="port") from error
-    # Connections have it from here: asyncio sets it only for sockets that were made by their protocol's number.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
-
-
-def _server(app: App, started: asyncio.Event, over: asyncio.Event) -> uvicorn.Server:
-    try:
-        import uvicorn  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtraError("server", feature="headrace serve", module="uvicorn") from error
-
-    class Quiet(uvicorn.Server):
-        """Says when it has begun, ends when it is told to, and leaves signals to whoever runs it."""
-
-        @contextlib.contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            started.set()
-
-        async def main_loop(self) -> None:
-            await over.wait()
-
     limits = app.desk.limits
-    return Quiet(
-        uvicorn.Config(
-            app,
-            http=_protocol(limits.arrival_s),
-            ws="none",
-            lifespan="off",
-            loop="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=limits.max_requests + _MAX_IDLE,
-            timeout_graceful_shutdown=max(1, int(limits.shutdown_s)),
-            h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
-        )
-    )
-
-
-def _protocol(arrival_s: float) -> Any:
-    """Return uvicorn's fast protocol with bounds, and with a way to cut a connection whose client takes nothing."""
-    bounded = bounded_protocol(arrival_s)
-    if isinstance(bounded, str):
-        return bounded
-    begin: Callable[[Any], None] = bounded.on_message_begin
-
-    def on_message_begin(self: Any) -> None:
-        begin(self)
-        self.scope["extensions"] = {ABORT: self.transport.abort}
-
-    return type("Cutting", (bounded,), {"on_message_begin": on_message_begin})
+    bounds = Bounds(max_requests=limits.max_requests, arrival_s=limits.arrival_s, shutdown_s=limits.shutdown_s)
+    async with listening(app, host, port, bounds, feature="headrace serve", leave=app.leave) as url:
+        yield url

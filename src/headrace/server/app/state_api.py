@@ -14,8 +14,8 @@ from headrace._json import dumps
 from headrace.errors import StoreError
 from headrace.server.app.asks import Ask
 from headrace.server.app.desk import Desk
-from headrace.server.app.metrics import MEDIA_TYPE
 from headrace.server.app.routing import Answer, Whole
+from headrace.server.prometheus import MEDIA_TYPE
 from headrace.sessions.records import LIVE
 from headrace.tools.tool import Tool
 

@@ -22,14 +22,13 @@ from headrace.server.app.keys import Key
 from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
 from headrace.server.asgi import ClientLeftError, Headers
-from headrace.server.gateway.caller import Caller
-from headrace.server.gateway.eager import Resumed
+from headrace.server.caller import Caller
+from headrace.server.eager import Resumed
+from headrace.server.listening import ABORT
 from headrace.sessions.records import Entry
 
 LOG: Final = logging.getLogger("headrace.server")
 EVENTS: Final = "text/event-stream"
-ABORT: Final = "headrace.abort"
-"""The ASGI extension by which a connection is cut at once; see `serve.py`."""
 _PIECE_BYTES: Final = 64 * 1024
 _TYPE: Final = b'{"type":"'
 

@@ -19,19 +19,20 @@ import msgspec
 from headrace.errors import UsageError
 from headrace.io.transport import Transport
 from headrace.server.asgi import BodyTooLargeError, ClientLeftError, Receive, Scope, Send, headers_of, read_body, send_whole
+from headrace.server.caller import Caller
 from headrace.server.gateway.admission import Admission
-from headrace.server.gateway.caller import Caller
 from headrace.server.gateway.config import Client, GatewayConfig
 from headrace.server.gateway.exchange import LOG, Exchange, detail_of
 from headrace.server.gateway.keys import Keyring
 from headrace.server.gateway.listing import Listing, list_body, model_body
-from headrace.server.gateway.metrics import MEDIA_TYPE, Metrics
+from headrace.server.gateway.metrics import Metrics
 from headrace.server.gateway.refusals import Refusal, body_of
 from headrace.server.gateway.relay import Manner, Relay
 from headrace.server.gateway.routes import ROUTES, Found, find
 from headrace.server.gateway.routing import candidates
 from headrace.server.gateway.upstreams import Ask, Upstreams
 from headrace.server.hosts import AllowedHosts
+from headrace.server.prometheus import MEDIA_TYPE
 from headrace.wire.protocols import WIRES, Wire
 from headrace.wire.server_side import Incoming
 

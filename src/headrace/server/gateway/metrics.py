@@ -1,80 +1,11 @@
-"""What the gateway counts, as Prometheus reads it.
+"""What the gateway counts.
 
-The rule of this file: labels are names that the configuration or the code has (protocols, upstreams, clients, codes), never a word of a
-request, so their number is bounded. Numbers go up by plain additions in one event loop.
-
-Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
+The rule of this file: labels are names that the configuration or the code has (protocols, upstreams, clients, codes).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import Final
-
-MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_PREFIX: Final = "headrace_gateway_"
-
-
-class Counter:
-    """A number that only grows, for each set of labels."""
-
-    kind = "counter"
-
-    def __init__(self, name: str, help_: str, *labels: str) -> None:
-        """Name it, and its labels in order."""
-        self.name, self.help, self._labels = _PREFIX + name, help_, labels
-        self._values: defaultdict[tuple[str, ...], float] = defaultdict(float)
-
-    def add(self, *labels: str, by: float = 1) -> None:
-        """Add to the number of these labels."""
-        self._values[labels] += by
-
-    def value(self, *labels: str) -> float:
-        """Return the number of these labels."""
-        return self._values.get(labels, 0)
-
-    def lines(self) -> list[str]:
-        """Return its samples."""
-        return [f"{self.name}{_labels(dict(zip(self._labels, at, strict=True)))} {_number(n)}" for at, n in sorted(self._values.items())]
-
-
-class Gauge(Counter):
-    """A number that goes up and down."""
-
-    kind = "gauge"
-
-
-class Histogram:
-    """How many measurements were at most so large, for each value of one label."""
-
-    kind = "histogram"
-
-    def __init__(self, name: str, help_: str, label: str) -> None:
-        """Name it and its label."""
-        self.name, self.help, self._label = _PREFIX + name, help_, label
-        self._counts: dict[str, list[int]] = {}
-        self._sums: defaultdict[str, float] = defaultdict(float)
-
-    def measure(self, label: str, seconds: float) -> None:
-        """Take a measurement."""
-        counts = self._counts.setdefault(label, [0] * (len(_BUCKETS_S) + 1))
-        counts[bisect_left(_BUCKETS_S, seconds)] += 1
-        self._sums[label] += seconds
-
-    def lines(self) -> list[str]:
-        """Return its samples, the buckets cumulative."""
-        lines: list[str] = []
-        for label, counts in sorted(self._counts.items()):
-            total = 0
-            for bound, count in zip((*map(str, _BUCKETS_S), "+Inf"), counts, strict=True):
-                total += count
-                lines.append(f"{self.name}_bucket{_labels({self._label: label, 'le': bound})} {total}")
-            own = _labels({self._label: label})
-            lines += [f"{self.name}_sum{own} {self._sums[label]:.6f}", f"{self.name}_count{own} {total}"]
-        return lines
+from headrace.server.prometheus import Counter, Gauge, Histogram, text_of
 
 
 class Metrics:
@@ -82,35 +13,27 @@ class Metrics:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.requests = Counter("requests_total", "Answers to clients, by HTTP status.", "protocol", "client", "status")
-        self.upstream_errors = Counter("upstream_errors_total", "Attempts at an upstream that failed, by what failed.", "upstream", "error")
-        self.repairs = Counter("repairs_total", "What was mended in upstreams' streams, by code.", "upstream", "code")
-        self.notes = Counter("notes_total", "What could not be passed on, and other oddities, by code.", "upstream", "code")
-        self.strict = Counter("strict_refusals_total", "Streams that were refused because they needed a repair.", "upstream", "code")
-        self.chunks = Counter("chunks_total", "Chunks that upstreams sent.", "upstream")
-        self.bytes = Counter("sent_bytes_total", "Bytes of answers that clients were sent.", "protocol")
-        self.left = Counter(
-            "clients_left_total", "Clients that left, or took nothing for too long, before their answer was whole.", "protocol"
+        self.requests = Counter("headrace_gateway_requests_total", "Answers to clients, by HTTP status.", "protocol", "client", "status")
+        self.upstream_errors = Counter(
+            "headrace_gateway_upstream_errors_total", "Attempts at an upstream that failed, by what failed.", "upstream", "error"
         )
-        self.open = Gauge("open_requests", "Requests on their way.", "protocol")
-        self.first_chunk = Histogram("first_chunk_seconds", "From a request to the first bytes of its answer.", "upstream")
+        self.repairs = Counter("headrace_gateway_repairs_total", "What was mended in upstreams' streams, by code.", "upstream", "code")
+        self.notes = Counter(
+            "headrace_gateway_notes_total", "What could not be passed on, and other oddities, by code.", "upstream", "code"
+        )
+        self.strict = Counter(
+            "headrace_gateway_strict_refusals_total", "Streams that were refused because they needed a repair.", "upstream", "code"
+        )
+        self.chunks = Counter("headrace_gateway_chunks_total", "Chunks that upstreams sent.", "upstream")
+        self.bytes = Counter("headrace_gateway_sent_bytes_total", "Bytes of answers that clients were sent.", "protocol")
+        self.left = Counter(
+            "headrace_gateway_clients_left_total",
+            "Clients that left, or took nothing for too long, before their answer was whole.",
+            "protocol",
+        )
+        self.open = Gauge("headrace_gateway_open_requests", "Requests on their way.", "protocol")
+        self.first_chunk = Histogram("headrace_gateway_first_chunk_seconds", "From a request to the first bytes of its answer.", "upstream")
 
     def text(self) -> bytes:
         """Return everything as Prometheus reads it."""
-        lines: list[str] = []
-        for family in vars(self).values():
-            lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}", *family.lines()]
-        return ("\n".join(lines) + "\n").encode()
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return f"{{{inner}}}" if inner else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+        return text_of(vars(self).values())

@@ -14,7 +14,7 @@ import msgspec
 from headrace.messages.chunk import AssistantMessageChunk, MessageChunk
 from headrace.messages.deltas import Ended, MessageStart, ReasoningDelta, TextDelta, ToolCallFragment
 from headrace.models.stream import SILENT
-from headrace.server.gateway.caller import Caller
+from headrace.server.caller import Caller
 from headrace.server.gateway.exchange import Exchange
 from headrace.server.gateway.repairs import first_repair
 from headrace.wire.server_side import StreamOut

@@ -16,8 +16,8 @@ from headrace.errors import HeadraceError
 from headrace.messages.deltas import StreamError
 from headrace.messages.message import AssistantMessage
 from headrace.models.answer import AnswerStream, AttemptDiscarded, StreamItem
-from headrace.server.gateway.caller import COMMENTED, Caller
-from headrace.server.gateway.eager import Resumed
+from headrace.server.caller import COMMENTED, Caller
+from headrace.server.eager import Resumed
 from headrace.server.gateway.exchange import Exchange
 from headrace.server.gateway.passing import Passing, Pile
 from headrace.server.gateway.refusals import Refusal, body_of, refusal_of, stream_error_of, strict_error

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace.server.gateway.eager import Resumed
+from headrace.server.eager import Resumed
 
 
 async def items(event, seen):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from headrace.server.asgi import ClientLeftError, Headers, Receive, Send, send_start, send_whole
-from headrace.server.gateway.eager import Resumed
+from headrace.server.eager import Resumed
 
 COMMENTED: Final = "text/event-stream"
 _BEAT: Final = b": keep-alive\n\n"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.server.asgi import ClientLeftError
-from headrace.server.gateway.caller import COMMENTED, Caller
+from headrace.server.caller import COMMENTED, Caller
 
 
 class Client:
