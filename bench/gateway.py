@@ -67,8 +67,10 @@ async def _upstream() -> None:
 
 async def _relay(upstream: str) -> None:
     port = int(upstream.rpartition(":")[2])
+    going: set[asyncio.Task[None] | None] = set()  # the loop holds its tasks weakly, and one that waits would be collected
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        going.add(asyncio.current_task())
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             body = await _request(reader)
             there, out = await asyncio.open_connection("127.0.0.1", port)
@@ -80,6 +82,7 @@ async def _relay(upstream: str) -> None:
                     break
             out.close()
         writer.close()
+        going.discard(asyncio.current_task())
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=2048)
     await _until_told(server.sockets[0].getsockname()[1])

@@ -52,3 +52,17 @@ class MemoryClaims:
 
 CLAIMS: Final = MemoryClaims()
 """The states that were taken up in this process."""
+
+
+class NoClaims:
+    """Remembers nothing: somebody else knows who may go on with a run."""
+
+    async def take(self, run_id: str, seq: int) -> bool:  # noqa: ARG002 - see `Claims`
+        """Let it be taken; see `Claims`."""
+        return True
+
+    async def give_back(self, run_id: str, seq: int) -> None:
+        """Do nothing; see `Claims`."""
+
+
+NO_CLAIMS: Final = NoClaims()

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from headrace._json import freeze
-from headrace.agent.claims import MemoryClaims
+from headrace.agent.claims import NO_CLAIMS
 from headrace.agent.elapsed import Elapsed
 from headrace.agent.events import Event
 from headrace.agent.hooked import Hooked
@@ -40,9 +40,6 @@ LOG: Final = logging.getLogger("headrace.agent")
 _OPEN: Final = (None, "awaiting_approval", "awaiting_external")
 _RETURNED: Final = ("awaiting_approval", "awaiting_external", "stopped", "all_denied")
 """The reasons that a message does not have by itself, but for the run that returned it."""
-
-
-_NO_CLAIMS: Final = MemoryClaims(limit=0)
 
 
 def _both(journal: Journal | None, sink: Callable[[Event], object] | None) -> Callable[[Event], object] | None:
@@ -85,6 +82,7 @@ class Standing:
     def __init__(self, setup: Setup, talk: Talk, *, sink: Callable[[Event], object] | None = None) -> None:
         """Stand before the beginning."""
         self.journal = talk.journal
+        self._claims = setup.claims if talk.journal is None else NO_CLAIMS  # a journal knows by itself who may go on with a run
         chosen = None if talk.journal is None else talk.journal.run_id
         self.run_id = (chosen or setup.new_id()) if talk.saved is None else talk.saved.run_id
         self.ledger = Ledger(self.run_id, setup.rules, sink=_both(talk.journal, sink))
@@ -135,8 +133,8 @@ class Standing:
         talk = self._talk
         try:
             await self._sources.aclose()
-            if self._has_claim and self.journal is None and talk.saved is not None and talk.saved.open is not None:
-                await self._setup.claims.give_back(talk.saved.run_id, talk.saved.open.seq)
+            if self._has_claim and talk.saved is not None and talk.saved.open is not None:
+                await self._claims.give_back(talk.saved.run_id, talk.saved.open.seq)
             if self._has_session and talk.store is not None and talk.session_id is not None:
                 await talk.store.commit(talk.session_id, self.run_id, ())
         finally:
@@ -144,8 +142,7 @@ class Standing:
 
     async def _claim(self, saved: RunResult, open_: Open) -> None:
         talk = self._talk
-        claims = self._setup.claims if self.journal is None else _NO_CLAIMS  # a journal knows by itself who may go on with a run
-        if not await claims.take(saved.run_id, open_.seq):
+        if not await self._claims.take(saved.run_id, open_.seq):
             raise StateError(
                 f"this state of run {saved.run_id} was taken up before; its calls must not run twice: go on with the state of that result"
             )
@@ -156,7 +153,7 @@ class Standing:
             await talk.store.begin(talk.session_id, self.run_id)
         except BaseException:
             self._has_claim = False
-            await claims.give_back(saved.run_id, open_.seq)
+            await self._claims.give_back(saved.run_id, open_.seq)
             raise
 
     def begin(self, given: tuple[Message, ...]) -> None:

@@ -166,8 +166,8 @@ async def _agent(target: str | None, choices: Choices) -> AsyncGenerator[Agent]:
 def _collect_seldom() -> None:
     """Have Python look for cycles less often, and never among what the program was loaded with.
 
-    With a thousand runs in memory a full look takes a third of a second, in which nobody is served. A run that has ended leaves some 20 kB in
-    cycles, so what waits to be looked at stays near 100 MB.
+    With a thousand runs in memory a full look takes a third of a second, in which nobody is served. A run that has ended leaves none
+    (`tests/sessions/test_runs.py`), so little waits for a look.
     """
     gc.collect()
     gc.freeze()

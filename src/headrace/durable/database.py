@@ -76,7 +76,7 @@ class Database(msgspec.Struct, frozen=True):
         """
         if isinstance(store, SQLiteStore):
             return cls(path=store.path.with_name(f"{store.path.name}-dbos"))
-        address: Any = getattr(store, "_address", None)  # PostgresStore's, which is not imported: it needs an extra of its own
+        address: Any = getattr(store, "address", None)  # PostgresStore's, which is not imported: it needs an extra of its own
         if address is None:
             raise ConfigError(f"{store!r} is in no database that DBOS knows; say which one it may use: database=…", argument="database")
         url, schema = cast("str", address.url), cast("str", address.schema)

@@ -31,7 +31,7 @@ from headrace.server.app.routing import Answer, Route, Router, Whole
 from headrace.server.app.streams import Stream, cut, leaving
 from headrace.server.app.table import routes_of
 from headrace.server.asgi import ASGIMessage, ClientLeftError, Headers, Receive, Scope, Send
-from headrace.sessions.runs_like import RunsLike
+from headrace.sessions.front import Front
 
 LOG: Final = logging.getLogger("headrace.server")
 
@@ -177,7 +177,7 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 def make_app(
-    runs: RunsLike,
+    runs: Front,
     *,
     keys: Keys | Iterable[Key] = (),
     limits: Limits | None = None,

@@ -19,7 +19,7 @@ from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.streams import Stream
-from headrace.server.gateway.listing import list_body
+from headrace.server.model_list import list_body
 from headrace.sessions.records import Entry
 from headrace.sessions.request import Request
 from headrace.surfaces.openai_chat.events_out import ChatOut, ChatWhole

@@ -25,9 +25,9 @@ from headrace.server.app.keys import Key
 from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
 from headrace.server.app.streams import Streams
+from headrace.sessions.front import Front
 from headrace.sessions.records import RunRecord, SessionRecord
 from headrace.sessions.request import Request
-from headrace.sessions.runs_like import RunsLike
 from headrace.sessions.store import Store
 from headrace.tools.tool import Tool
 
@@ -48,7 +48,7 @@ class Desk:
 
     def __init__(
         self,
-        runs: RunsLike,
+        runs: Front,
         limits: Limits,
         *,
         new_id: Callable[[], str] = made_id,

@@ -24,7 +24,7 @@ from headrace.server.gateway.admission import Admission
 from headrace.server.gateway.config import Client, GatewayConfig
 from headrace.server.gateway.exchange import LOG, Exchange, detail_of
 from headrace.server.gateway.keys import Keyring
-from headrace.server.gateway.listing import Listing, list_body, model_body
+from headrace.server.gateway.listing import Listing
 from headrace.server.gateway.metrics import Metrics
 from headrace.server.gateway.refusals import Refusal, body_of
 from headrace.server.gateway.relay import Manner, Relay
@@ -32,6 +32,7 @@ from headrace.server.gateway.routes import ROUTES, Found, find
 from headrace.server.gateway.routing import candidates
 from headrace.server.gateway.upstreams import Ask, Upstreams
 from headrace.server.hosts import AllowedHosts
+from headrace.server.model_list import list_body, model_body
 from headrace.server.prometheus import MEDIA_TYPE
 from headrace.wire.protocols import WIRES, Wire
 from headrace.wire.server_side import Incoming

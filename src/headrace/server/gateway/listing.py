@@ -1,17 +1,15 @@
 """The models that can be asked for: those that the configuration names, and those that upstreams say they have.
 
 The rule of this file: a list never fails because an upstream does; what an upstream says is asked for seldom, and kept for a while.
-One body serves the clients of every protocol that lists models at `/v1/models`: their members differ in name and do not contradict.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from headrace._json import dumps, loads
+from headrace._json import loads
 from headrace.errors import HeadraceError
 from headrace.io.transport import Timeouts, read_bounded
 from headrace.server.gateway.config import Upstream
@@ -75,28 +73,3 @@ def _names_in(value: Any) -> tuple[str, ...]:
             found = [cast("dict[str, Any]", entry).get(key) for entry in cast("list[object]", entries) if isinstance(entry, dict)]
             return tuple(name.removeprefix("models/") for name in found if isinstance(name, str) and name)
     return ()
-
-
-def list_body(names: tuple[str, ...], created_s: int) -> bytes:
-    """Return the list as `/v1/models` gives it."""
-    created_at = datetime.fromtimestamp(created_s, UTC).isoformat().replace("+00:00", "Z")
-    data = [_entry(name, created_s, created_at) for name in names]
-    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-    return dumps({"object": "list", "data": data, "has_more": False, **ends})
-
-
-def model_body(name: str, created_s: int) -> bytes:
-    """Return one model as `/v1/models/NAME` gives it."""
-    return dumps(_entry(name, created_s, datetime.fromtimestamp(created_s, UTC).isoformat().replace("+00:00", "Z")))
-
-
-def _entry(name: str, created_s: int, created_at: str) -> dict[str, Any]:
-    return {
-        "id": name,
-        "object": "model",
-        "type": "model",
-        "created": created_s,
-        "created_at": created_at,
-        "owned_by": "headrace",
-        "display_name": name,
-    }

@@ -46,6 +46,9 @@ class PostgresStore(SqlStore):
     """Keeps runs, logs and conversations in PostgreSQL; see `Store`. Many processes on many machines may use it at a time.
 
     Its connections belong to the event loop in which it was opened; calls from another one are done there.
+
+    Attributes:
+        address: the database and the schema; shown without its password.
     """
 
     def __init__(
@@ -69,8 +72,8 @@ class PostgresStore(SqlStore):
         Raises:
             ConfigError: the URL cannot be read, or the schema has no proper name.
         """
-        self._address = Address.of(url, schema)
-        self._dialect = self._address.dialect()
+        self.address = Address.of(url, schema)
+        self._dialect = self.address.dialect()
         self._patience_s = patience_s
         self._max_connections = max_connections
         self._now = now
@@ -82,7 +85,7 @@ class PostgresStore(SqlStore):
         self._open: tuple[AsyncConnectionPool[Connection], Listener] | None = None
 
     def __repr__(self) -> str:
-        return f"PostgresStore({self._address!r})"
+        return f"PostgresStore({self.address!r})"
 
     async def __aenter__(self) -> Self:
         """Connect, and bring the schema up to date; see `Store`."""
@@ -93,7 +96,7 @@ class PostgresStore(SqlStore):
         # A connection of its own: while the pool connects, it keeps the reason of a failure to itself.
         await self._tried(self._migrate)
         pool = AsyncConnectionPool[Connection](
-            self._address.url,
+            self.address.url,
             min_size=1,
             max_size=self._max_connections,
             open=False,
@@ -102,16 +105,16 @@ class PostgresStore(SqlStore):
             name="headrace",
         )
         await pool.open()
-        listener = Listener(self._address, self._waiters)
+        listener = Listener(self.address, self._waiters)
         listener.start()
         self._open = pool, listener
         return self
 
     async def _migrate(self) -> None:
-        connection: Any = await psycopg.AsyncConnection.connect(self._address.url, autocommit=True)
+        connection: Any = await psycopg.AsyncConnection.connect(self.address.url, autocommit=True)
         async with connection:
-            make = partial(migrate_once, f"database {self._address!r}")
-            while await Attempt().write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us()):
+            make = partial(migrate_once, f"database {self.address!r}")
+            while await Attempt().write(connection, self._dialect, make, channel=self.address.channel, now_us=self._now_us()):
                 pass
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -149,7 +152,7 @@ class PostgresStore(SqlStore):
                         case "aborted":
                             pass
                 last = Attempt()
-                return await last.write(connection, self._dialect, make, channel=self._address.channel, now_us=self._now_us())
+                return await last.write(connection, self._dialect, make, channel=self.address.channel, now_us=self._now_us())
 
         result = await self._at_home(self._tried(attempt, is_unsure=lambda: last.xid is not None))
         self._waiters.wake(last.touched)
@@ -194,11 +197,11 @@ class PostgresStore(SqlStore):
         try:
             return await patiently(attempt, for_s=self._patience_s if for_s is None else for_s)
         except GoneError as gone:
-            raise failure(self._address, gone.error, after_s=gone.after_s, is_unsure=is_unsure()) from gone.error
+            raise failure(self.address, gone.error, after_s=gone.after_s, is_unsure=is_unsure()) from gone.error
         except WorkError as error:
             raise error.error from error.error.__cause__
         except psycopg.Error as error:
-            raise failure(self._address, error) from error
+            raise failure(self.address, error) from error
         finally:
             self._underway -= 1
             if not self._underway:
