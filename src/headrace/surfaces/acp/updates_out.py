@@ -19,6 +19,7 @@ from headrace.messages.message import AssistantMessage, Message, ToolMessage, Us
 from headrace.messages.parts import MediaPart, Part, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from headrace.surfaces.acp.forms import MARK, block, contents, raw_input, title
 from headrace.surfaces.content import is_failure, value_of
+from headrace.surfaces.outputs import Outputs
 from headrace.surfaces.surface import Form, Surface
 
 _STOPS: Final[dict[GenerateReason, str]] = {
@@ -51,8 +52,7 @@ class AcpOut(Surface[Form]):
         self._kinds = kinds or {}
         self._calls: dict[str, Form] = {}
         self._open: set[str] = set()
-        self._pieces: dict[str, list[Part]] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._outputs = Outputs()
         self._said_in: str | None = None
 
     def write(self, item: Form, *, number: int | None = None) -> bytes:  # noqa: ARG002 - it is not told here
@@ -113,18 +113,14 @@ class AcpOut(Surface[Form]):
         self._update(event.call_key, title=title(event.name or "a tool", event.arguments), rawInput=given)
 
     def _tool_started(self, event: events.ToolStarted) -> None:
+        self._outputs.forget(event.call_key)
         self._update(event.call_key, status="in_progress")
 
     def _tool_output(self, event: events.ToolOutput) -> None:
-        """Show what there is by now, whenever half as much again has come: an update replaces what was shown."""
-        pieces = self._pieces.setdefault(event.call_key, [])
-        pieces.append(event.output)
-        size, told = self._sizes.get(event.call_key, (0, 0))
-        size += len(event.output.text) if isinstance(event.output, TextPart) else 1000
-        if size >= told * 1.5:
-            told = size
+        """Show what there is by now: an update replaces what was shown."""
+        pieces = self._outputs.add(event.call_key, event.output)
+        if pieces is not None:
             self._update(event.call_key, content=contents(_joined(pieces)))
-        self._sizes[event.call_key] = (size, told)
 
     def _tool_progress(self, event: events.ToolProgress) -> None:
         held: Form = {"message": event.message}
@@ -135,7 +131,7 @@ class AcpOut(Surface[Form]):
     def _tool_ended(self, event: events.ToolEnded) -> None:
         result = event.result
         self._open.discard(event.call_key)
-        self._pieces.pop(event.call_key, None)
+        self._outputs.forget(event.call_key)
         status = "failed" if is_failure(result) else "completed"
         self._update(event.call_key, status=status, content=contents(_joined(result.parts)), rawOutput=value_of(result.parts))
 

@@ -7,50 +7,17 @@ client's own tools can go on with their results, if the server still knows it; e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from headrace.agent.approval import Pending, Reply
-from headrace.messages.message import Message, ToolMessage
+from headrace.messages.message import ToolMessage
 from headrace.messages.parts import ToolResultPart
-from headrace.messages.request import Request
 from headrace.surfaces.answers import Questions
-from headrace.surfaces.history import split_input
-from headrace.surfaces.tools_in import external_tools
-from headrace.tools.tool import Tool
+from headrace.surfaces.asked import Asked
 from headrace.wire.openai_chat import request_in
-from headrace.wire.server_side import Incoming
 
 
-class ChatRequest(msgspec.Struct, frozen=True):
-    """A request.
-
-    Attributes:
-        incoming: what the wire reads of it.
-    """
-
-    incoming: Incoming
-
-    @property
-    def request(self) -> Request:
-        """What is asked, in neutral words."""
-        return self.incoming.request
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The whole conversation."""
-        return self.request.messages
-
-    @property
-    def split(self) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """The history, and what is new."""
-        return split_input(self.messages)
-
-    @property
-    def tools(self) -> tuple[Tool[..., Any], ...]:
-        """The tools that the client runs itself; none where it wants none to be called."""
-        return () if self.request.tool_choice == "none" else external_tools(self.request.tools)
+class ChatRequest(Asked, frozen=True, kw_only=True):
+    """A request; its `messages` are the whole conversation."""
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
@@ -69,7 +36,8 @@ def read_request(body: bytes) -> ChatRequest:
     Raises:
         UsageError: it is none; `argument` is the path of what is wrong.
     """
-    return ChatRequest(request_in.read_request(body))
+    incoming = request_in.read_request(body)
+    return ChatRequest(incoming=incoming, messages=incoming.request.messages)
 
 
 def read_answers(request: ChatRequest, pending: Sequence[Pending]) -> tuple[Reply, ...]:

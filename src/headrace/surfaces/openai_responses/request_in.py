@@ -16,18 +16,14 @@ import msgspec
 from headrace._json import EMPTY, dumps, dumps_text
 from headrace.agent.approval import Pending, Reply
 from headrace.errors import UsageError
-from headrace.messages.message import Message, ToolMessage
+from headrace.messages.message import ToolMessage
 from headrace.messages.parts import ToolResultPart
-from headrace.messages.request import Request
 from headrace.surfaces.answers import Questions
-from headrace.surfaces.history import split_input
+from headrace.surfaces.asked import Asked
 from headrace.surfaces.openai_responses.events_out import QUESTION, SERVER
 from headrace.surfaces.openai_responses.items import WORK
-from headrace.surfaces.tools_in import external_tools
-from headrace.tools.tool import Tool
 from headrace.wire.openai_responses import request_in
 from headrace.wire.request_fields import Fields, read_body
-from headrace.wire.server_side import Incoming
 
 REFERENCE: Final = "item_reference"
 _STAND_IN: Final = [{"type": "message", "role": "user", "content": "-"}]
@@ -50,39 +46,20 @@ class Decision(msgspec.Struct, frozen=True):
     path: str
 
 
-class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request.
+class ResponsesRequest(Asked, frozen=True, kw_only=True):
+    """A request; its `messages` are the input, instructions first; empty where it holds decisions alone.
 
     Attributes:
-        incoming: what the wire reads of it: settings, tools, what an answer repeats.
-        messages: the input, instructions first; empty where it holds decisions alone.
         previous_id: the response that it goes on from.
         is_background: it goes on by itself, and is asked for later.
         stores: the response is kept; in the background it always is.
         decisions: answers to approval requests.
     """
 
-    incoming: Incoming
-    messages: tuple[Message, ...]
     previous_id: str | None = None
     is_background: bool = False
     stores: bool = True
     decisions: tuple[Decision, ...] = ()
-
-    @property
-    def request(self) -> Request:
-        """What is asked, in neutral words; its messages are `messages`."""
-        return self.incoming.request
-
-    @property
-    def split(self) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """The history, and what is new."""
-        return split_input(self.messages)
-
-    @property
-    def tools(self) -> tuple[Tool[..., Any], ...]:
-        """The tools that the client runs itself; none where it wants none to be called."""
-        return () if self.request.tool_choice == "none" else external_tools(self.request.tools)
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:

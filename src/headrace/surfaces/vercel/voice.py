@@ -18,8 +18,9 @@ from headrace.agent import events
 from headrace.agent.approval import Approve, Deny, Pending
 from headrace.agent.events import Event
 from headrace.messages.message import AssistantMessage
-from headrace.messages.parts import JsonPart, MediaPart, Part, ProviderToolPart, ReasoningPart, TextPart
+from headrace.messages.parts import JsonPart, MediaPart, ProviderToolPart, ReasoningPart, TextPart
 from headrace.surfaces.content import is_failure, seal, text_of, url_of, usual_type, value_of
+from headrace.surfaces.outputs import Outputs
 from headrace.surfaces.surface import Blocks, Form, Known
 from headrace.surfaces.vercel.signature import sign
 
@@ -48,8 +49,7 @@ class Voice:
         self._has_step = False
         self._is_inner = False
         self._denied: set[str] = set()
-        self._pieces: dict[str, list[Part]] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._outputs = Outputs()
 
     def feed(self, event: Event) -> None:
         """Say what the next event means, if it is about blocks, tools, rounds or notes."""
@@ -146,16 +146,14 @@ class Voice:
 
     # ------------------------------------------------------------------------------------------ tools
 
+    def _tool_started(self, event: events.ToolStarted) -> None:
+        self._outputs.forget(event.call_key)
+
     def _tool_output(self, event: events.ToolOutput) -> None:
-        """Say what there is by now, whenever half as much again has come: so all of it costs no more than a few times its length."""
-        pieces = self._pieces.setdefault(event.call_key, [])
-        pieces.append(event.output)
-        size, told = self._sizes.get(event.call_key, (0, 0))
-        size += len(event.output.text) if isinstance(event.output, TextPart) else 1000
-        if size >= told * 1.5:
-            told = size
+        """Say what there is by now."""
+        pieces = self._outputs.add(event.call_key, event.output)
+        if pieces is not None:
             self.say("tool-output-available", toolCallId=event.call_key, output=value_of(pieces), preliminary=True)
-        self._sizes[event.call_key] = (size, told)
 
     def _tool_progress(self, event: events.ToolProgress) -> None:
         held: Form = {"toolCallId": event.call_key, "message": event.message}
@@ -163,7 +161,7 @@ class Voice:
         self.data("tool-progress", held, event.call_key)
 
     def _tool_ended(self, event: events.ToolEnded) -> None:
-        self._pieces.pop(event.call_key, None)
+        self._outputs.forget(event.call_key)
         result = event.result
         if result.state == "denied" and event.call_key in self._denied:
             self.say("tool-output-denied", toolCallId=event.call_key)
@@ -240,6 +238,7 @@ class Voice:
         events.ToolCallStarted: _call_started,
         events.ToolCallArguments: _call_arguments,
         events.ToolCallEnded: _call_ended,
+        events.ToolStarted: _tool_started,
         events.ToolOutput: _tool_output,
         events.ToolProgress: _tool_progress,
         events.ToolEnded: _tool_ended,
