@@ -5,15 +5,13 @@ The rule of this file: what cannot be loaded is wrong use, said with the name th
 
 from __future__ import annotations
 
-import importlib
-import sys
 import zoneinfo
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, cast
 
 from headrace.cli.calculator import evaluate
+from headrace.cli.loading import load
 from headrace.errors import ToolError, UsageError
 from headrace.tools.tool import Tool, tool
 from headrace.tools.toolset import Toolset
@@ -99,15 +97,10 @@ def _load(name: str) -> Any:
     module_name, colon, attribute = name.partition(":")
     if not colon or not module_name or not attribute:
         raise UsageError(f"-T {name!r} is no tool: write module:function, or one of {', '.join(BUILT_IN)}", argument="tool")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module_name)
-        for step in attribute.split("."):
-            found = getattr(found, step)
-    except Exception as error:  # a stranger's module may raise anything
-        raise UsageError(f"-T {name}: {type(error).__name__}: {error}", argument="tool") from error
+        found = load(name)
+    except UsageError as error:
+        raise UsageError(f"-T {error}", argument="tool") from error
     if isinstance(found, list | tuple):
         return Toolset(cast("Iterable[Any]", found))
     if not isinstance(found, Toolset) and not callable(found):
