@@ -76,11 +76,6 @@ class OpenCalls:
                 continue
         return {place: found[place] for place in sorted(found) if place not in self.waiting}
 
-    @property
-    def has_kept(self) -> bool:
-        """Whether a call that runs says from where it can go on, by a function."""
-        return bool(self._keepers)
-
     def wait(self, place: int, waiting: Waiting) -> tuple[Pending, ...]:
         """It waits for somebody; returns the questions that are new."""
         before = self.waiting.get(place)

@@ -7,6 +7,7 @@ is for the classes that build on this one to say.
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ from headrace.sessions.workers import new_worker_id
 from headrace.tools.tool import Tool
 
 
-class Front:
+class Front(ABC):
     """Begins runs, says things to them and reads them.
 
     Attributes:
@@ -66,13 +67,13 @@ class Front:
         self._claiming: set[str] = set()
         """Runs that are being taken up at this moment."""
 
+    @abstractmethod
     async def _begin(self, record: RunRecord) -> RunRecord:
         """Have somebody begin a run that was kept just now, and return it as it stands."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _go_on(self, record: RunRecord) -> None:
         """Have somebody go on with a run that waited and is claimed by this process now."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------ what callers say
 
