@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.sessions.reading import PAGE, is_end
+from headrace.sessions.reading import is_end, kept
 from headrace.sessions.records import RunRecord
 from headrace.sessions.store import Store
 
@@ -72,9 +72,6 @@ def _born(record: RunRecord) -> int:
 async def _last_end(store: Store, run_id: str, after: int) -> int:
     """Return the number of the last event above `after` with which a leg ended, or `after`."""
     last = after
-    while True:
-        entries = await store.entries(run_id, after, PAGE)
+    async for entries in kept(store, run_id, after):
         last = next((entry.seq for entry in reversed(entries) if is_end(entry)), last)
-        if len(entries) < PAGE:
-            return last
-        after = entries[-1].seq
+    return last

@@ -29,6 +29,15 @@ def is_end(entry: Entry) -> bool:
     return entry.data.startswith(_END)
 
 
+async def kept(store: Store, run_id: str, after: int = 0) -> AsyncGenerator[tuple[Entry, ...]]:
+    """Give the events of a run above `after` that are kept by now, in pages; of a run that is not there none."""
+    while entries := await store.entries(run_id, after, PAGE):
+        yield entries
+        if len(entries) < PAGE:
+            return
+        after = entries[-1].seq
+
+
 async def read(
     store: Store,
     run_id: str,

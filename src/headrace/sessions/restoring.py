@@ -15,7 +15,7 @@ from headrace.errors import StateError
 from headrace.messages.message import AssistantMessage, Message
 from headrace.messages.usage import Usage
 from headrace.sessions.checkpoint import Checkpoint
-from headrace.sessions.reading import PAGE
+from headrace.sessions.reading import kept
 from headrace.sessions.records import RunRecord
 from headrace.sessions.recovery import open_blocks
 from headrace.sessions.request import Request
@@ -24,13 +24,9 @@ from headrace.sessions.store import Store
 
 async def log_of(store: Store, run_id: str, after: int = 0) -> AsyncGenerator[Event]:
     """Give the events of a run that are kept by now."""
-    while True:
-        entries = await store.entries(run_id, after, PAGE)
+    async for entries in kept(store, run_id, after):
         for entry in entries:
             yield decode_event(entry.data)
-        if len(entries) < PAGE:
-            return
-        after = entries[-1].seq
 
 
 async def state_of(store: Store, record: RunRecord, events: Sequence[Event]) -> dict[str, JSON]:

@@ -198,7 +198,7 @@ class Desk:
         record = await self.run_of(ask, run_id)
         if self.streams.is_leaving:
             raise FaultError("unavailable", "the server is shutting down", retry_after_s=1)
-        if Request.decoded(record.request).agent != getattr(self.runs, "name", ""):
+        if Request.decoded(record.request).agent != self.runs.name:
             raise FaultError("state", "the run is another agent's; it is answered where that one is served")
         if ask.key.is_bounded:
             async with self.budget.turn(ask.key):

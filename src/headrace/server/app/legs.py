@@ -25,12 +25,12 @@ from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError
 from headrace.server.app.views import end_of
 from headrace.sessions.managing import fork
+from headrace.sessions.reading import is_end, kept
 from headrace.sessions.records import Entry, RunRecord
 from headrace.surfaces.surface import BROKEN_OFF, Counted, Surface
 from headrace.tools.tool import Tool
 
 Replies: TypeAlias = Callable[[Sequence[Pending]], tuple[Reply, ...]]
-_END: Final = b'{"type":"run_ended"'
 _PAGE: Final = 1000
 
 
@@ -93,28 +93,23 @@ class Legs:
 
     async def recalled(self, leg: Leg, surface: Surface[Any]) -> None:
         """Give a surface the events before its leg, for what it refers to."""
-        after = 0
-        while after < leg.after:
-            entries = await self._desk.store.entries(leg.run.id, after, _PAGE)
+        if not leg.after:
+            return
+        async for entries in kept(self._desk.store, leg.run.id):
             surface.recall(decode_event(entry.data) for entry in entries if entry.seq <= leg.after)
-            if not entries:
+            if entries[-1].seq >= leg.after:
                 return
-            after = entries[-1].seq
 
     async def last(self, record: RunRecord) -> Leg:
         """Return the last leg of a run: the one that goes on, or the one that has ended."""
-        start = after = 0
-        while True:
-            entries = await self._desk.store.entries(record.id, after, _PAGE)
+        start = 0
+        async for entries in kept(self._desk.store, record.id):
             for entry in entries:
-                if entry.seq < record.last_seq and entry.data.startswith(_END):
+                if entry.seq < record.last_seq and is_end(entry):
                     start = entry.seq
-            if len(entries) < _PAGE:
-                break
-            after = entries[-1].seq
         is_on = record.status in ("queued", "running")
         if is_on and record.last_seq and (last := await self._desk.store.entries(record.id, record.last_seq - 1, 1)):
-            start = record.last_seq if last[0].data.startswith(_END) else start  # what comes next is a leg of its own
+            start = record.last_seq if is_end(last[0]) else start  # what comes next is a leg of its own
         return Leg(record, start)
 
     async def back(self, ask: Ask, chat_id: str, named: Collection[str]) -> Leg | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,8 +25,10 @@ from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.streams import Stream
+from headrace.sessions.reading import is_end
 from headrace.sessions.records import Entry, RunRecord
 from headrace.sessions.request import Request
+from headrace.sessions.restoring import log_of
 from headrace.surfaces.openai_responses.events_out import QUESTION, ResponsesOut
 from headrace.surfaces.openai_responses.request_in import ResponsesRequest, read_answers, read_request, references
 from headrace.wire.openai_responses.stream_out import refuse
@@ -173,7 +175,7 @@ class ResponsesAPI:
         after = int(match[2] or 0)
         if after:
             entries = await self._desk.store.entries(record.id, after - 1, 1)
-            if not entries or entries[0].seq != after or not entries[0].data.startswith(b'{"type":"run_ended"'):
+            if not entries or entries[0].seq != after or not is_end(entries[0]):
                 raise FaultError("not_found", "there is no such response", argument=argument)
         return Leg(record, after)
 
@@ -220,8 +222,8 @@ class ResponsesAPI:
     async def _standing(self, leg: Leg) -> dict[str, Any]:
         """Return a response as it stands."""
         surface = await self._surface(leg)
-        async for entry in _kept(self._desk, leg):
-            surface.feed(decode_event(entry.data))
+        async for event in log_of(self._desk.store, leg.run.id, leg.after):
+            surface.feed(event)
             if surface.is_over:
                 break
         form = surface.response
@@ -233,15 +235,6 @@ class ResponsesAPI:
         self._asked[response_id] = asked
         while len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
-
-
-async def _kept(desk: Desk, leg: Leg) -> AsyncGenerator[Entry]:
-    """Give what is kept of a leg by now, and of what follows it."""
-    after = leg.after
-    while entries := await desk.store.entries(leg.run.id, after, 1000):
-        for entry in entries:
-            yield entry
-        after = entries[-1].seq
 
 
 def _name(leg: Leg) -> str:

@@ -6,17 +6,16 @@ The rule of this file: what is kept as JSON goes out as the bytes that it is; no
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from headrace._json import dumps
 from headrace.messages.fields import GenerateReason
 from headrace.messages.usage import Usage
+from headrace.sessions.reading import is_end
 from headrace.sessions.records import RunRecord, RunStatus, SessionRecord
 from headrace.sessions.store import Store
-
-_END: Final = b'{"type":"run_ended"'
 
 
 class End(msgspec.Struct, frozen=True):
@@ -63,7 +62,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
 async def end_of(store: Store, record: RunRecord) -> End | None:
     """Return how the last leg of a run ended that waits or has ended; None if that cannot be read."""
     entries = await store.entries(record.id, record.last_seq - 1, 1)
-    if not entries or not entries[0].data.startswith(_END):
+    if not entries or not is_end(entries[0]):
         return None
     try:
         return msgspec.json.decode(entries[0].data, type=End)
