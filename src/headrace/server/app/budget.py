@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -78,11 +79,23 @@ class Budget:
         self._days: dict[str, _Day] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def turn(self, key: Key) -> asyncio.Lock:
-        """Return what lets the runs of one key begin one after the other, so that none slips in between the count and the beginning."""
-        return self._locks.setdefault(key.name, asyncio.Lock())
+    @asynccontextmanager
+    async def within(self, key: Key) -> AsyncGenerator[None]:
+        """Begin a run in this block: those of one key one after the other, so that none slips in between the count and the beginning.
 
-    async def check(self, key: Key) -> None:
+        Runs of keys without bounds do not wait for each other.
+
+        Raises:
+            FaultError: it would be one too many, or use tokens that are not left.
+        """
+        if not key.is_bounded:
+            yield
+            return
+        async with self._locks.setdefault(key.name, asyncio.Lock()):
+            await self._check(key)
+            yield
+
+    async def _check(self, key: Key) -> None:
         """Refuse a run that would be one too many, or would use tokens that are not left.
 
         Raises:

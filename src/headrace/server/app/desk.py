@@ -149,7 +149,6 @@ class Desk:
                 await self.session_or_none(ask.key, session_id)
             except FaultError as error:
                 raise FaultError("conflict", "the id of the session is taken; use another", argument="session_id") from error
-        key = ask.key
         asked = partial(
             self.runs.start,
             messages,
@@ -160,10 +159,7 @@ class Desk:
             permissions=permissions,
             tools=self._unknown(tools),
         )
-        if not key.is_bounded:
-            return await self._begin(ask, asked)
-        async with self.budget.turn(key):
-            await self.budget.check(key)
+        async with self.budget.within(ask.key):
             return await self._begin(ask, asked)
 
     def _unknown(self, tools: Iterable[Tool[..., Any]]) -> list[Tool[..., Any]]:
@@ -200,14 +196,7 @@ class Desk:
             raise FaultError("unavailable", "the server is shutting down", retry_after_s=1)
         if Request.decoded(record.request).agent != self.runs.name:
             raise FaultError("state", "the run is another agent's; it is answered where that one is served")
-        if ask.key.is_bounded:
-            async with self.budget.turn(ask.key):
-                await self.budget.check(ask.key)
-                record = await self._resumed(run_id, replies)
-        else:
-            record = await self._resumed(run_id, replies)
+        async with self.budget.within(ask.key):
+            record = await asyncio.shield(asyncio.ensure_future(self.runs.resume(run_id, replies)))
         self.metrics.resumed.add(ask.key.name)
         return record
-
-    async def _resumed(self, run_id: str, replies: Sequence[Reply]) -> RunRecord:
-        return await asyncio.shield(asyncio.ensure_future(self.runs.resume(run_id, replies)))
