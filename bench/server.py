@@ -7,7 +7,8 @@
 The server is `headrace serve` in a process of its own; its model is scripted, and each word that it says is the time at which it says it, so a
 reader knows how long the word was on its way. Of this the log holds it back for up to 30 ms, so that words which come together are kept
 together. Each of the open streams follows runs that say a word every two seconds, for a minute; each new run says twenty words, is read to its end, and
-must have all of them, once and in order. Some readers are cut off in the middle and come back; some take nothing at all.
+must have all of them, once and in order. Some readers are cut off in the middle and come back; some take nothing at all. Beside them others open
+connections and leave them half open, and ask what is no request (`abuse.py`): none of that may be felt, or answered as a fault of the server's.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from abuse import Abuse
 
 from headrace import Agent, ScriptedModel
 from headrace.messages.chunk import AssistantMessageChunk
@@ -144,7 +147,7 @@ class Load:
     """What is asked, and what came of it."""
 
     def __init__(self, port, options):
-        self.port, self.options = port, options
+        self.port, self.options, self.abuse = port, options, Abuse(port)
         self.latencies_s, self.start_s = [], []
         self.begun = self.ended = self.events = self.wrong = self.cut = self.refused = self.put_off = 0
         self.problems = []
@@ -222,12 +225,18 @@ class Load:
         await asyncio.sleep(1)
         self.latencies_s.clear()
         began_s, cpu_s, begun = time.monotonic(), cpu_of(pid), self.begun
-        memory, looked = [], 0
+        memory, looked, halves, bad = [], 0, 0, 0
         while (now_s := time.monotonic()) < until - 1:
             due = int((now_s - began_s) * options.rate)
             for n in range(self.begun_new(), due):
                 self._asked += 1
                 begin(self.one(WORDS, PACE_S, is_cut=n % 50 == 0))
+            for _ in range(int((now_s - began_s) * options.half_open) - halves):
+                halves += 1
+                begin(self.abuse.leave_half_open(asyncio.get_running_loop().time() + until - now_s))
+            for _ in range(int((now_s - began_s) * options.bad) - bad):
+                bad += 1
+                begin(self.abuse.ask_badly())
             if now_s - began_s >= looked:
                 memory.append((now_s - began_s, memory_of(pid)))
                 looked += max(1, options.seconds // 30)
@@ -245,6 +254,8 @@ class Load:
             "readers cut off that came back": self.cut,
             "runs refused, readers put off": [self.refused, self.put_off],
             "lost or doubled": self.wrong,
+            "left half open, at once, in all": [self.abuse.most_half_open, halves],
+            "bad requests answered": dict(sorted(self.abuse.answers.items())),
             "word on its way, ms": percentiles(self.latencies_s),
             "run begun, ms": percentiles(self.start_s),
             "server's CPU, share of a core": round(used_s / (time.monotonic() - began_s), 2),
@@ -295,6 +306,8 @@ def main():
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--rate", type=int, default=200, help="new runs a second")
     parser.add_argument("--idle", type=int, default=20, help="readers that take nothing")
+    parser.add_argument("--half-open", type=int, default=50, help="connections a second that are left half open")
+    parser.add_argument("--bad", type=int, default=50, help="requests a second that are none")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--store", default="", help="where runs are kept; by default a SQLite file that is thrown away")
     parser.add_argument(
@@ -322,12 +335,14 @@ def main():
                 raise
     for name, value in figures.items():
         print(f"{name:34} {value}")
+    load.problems += load.abuse.faults.items()
     for problem in load.problems[:10]:
         print("problem:", problem)
     memory = figures["server's memory, MiB"]
     # Runs that are kept in memory, and for ever, are meant to stay there.
     is_growing = options.store == "memory:" and not options.keep_for
-    is_flat = len(memory) < 6 or is_growing or memory[-1] <= 1.25 * max(memory[len(memory) // 3], 1)
+    is_short = options.seconds < 300  # it still fills up, whatever goes
+    is_flat = is_short or is_growing or memory[-1] <= 1.25 * max(memory[len(memory) // 3], 1)
     print("ended with status", server.returncode, "" if is_flat else "; MEMORY GREW")
     sys.exit(bool(load.problems or figures["lost or doubled"] or load.refused or not is_flat))
 

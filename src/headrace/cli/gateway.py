@@ -15,6 +15,7 @@ import typer
 from headrace import _sync
 from headrace.cli.exits import DONE, guarded
 from headrace.cli.services import logging_to_stderr, say, until_asked_to_end
+from headrace.server.files import allow_many_files
 from headrace.server.gateway.config import GatewayConfig, config_of, load
 from headrace.server.gateway.serve import refuse_open_door, serving
 from headrace.server.keys import hash_of, new_key
@@ -104,7 +105,8 @@ def values_of(config: Path | None, given: dict[str, Any], own: dict[str, str | N
 
 async def _serve(config: GatewayConfig, *, is_quiet: bool) -> int:
     level = logging.WARNING if is_quiet else logging.INFO
-    with logging_to_stderr({"headrace.gateway": level, "uvicorn.error": logging.WARNING}):
+    with logging_to_stderr({"headrace.gateway": level, "headrace.server": level, "uvicorn.error": logging.ERROR}):
+        allow_many_files()
         async with serving(config) as served:
             names = ", ".join(one.name for one in config.upstreams)
             keys = "each client by its key" if config.clients else "everybody who can reach it, without a key"

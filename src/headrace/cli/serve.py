@@ -28,6 +28,7 @@ from headrace.server.app.app import make_app
 from headrace.server.app.keys import Keys, load_keys
 from headrace.server.app.limits import Limits
 from headrace.server.app.serve import refuse_open_door, serving
+from headrace.server.files import allow_many_files
 from headrace.sessions.managing import retain
 from headrace.sessions.opening import open_store
 from headrace.sessions.pulse import Pulse
@@ -106,6 +107,7 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
     name = how.name or (target.rpartition(":")[2] if target is not None else "headrace")
     level = logging.WARNING if how.is_quiet else logging.INFO
     with logging_to_stderr({"headrace.server": level, "headrace.sessions": level, "uvicorn.error": logging.CRITICAL}):
+        allow_many_files()
         async with (
             _agent(target, choices) as agent,
             open_store(how.store) as store,

@@ -1,7 +1,7 @@
 """An ASGI application, served by uvicorn at one address until its block is left.
 
 The rule of this file: it opens and closes and knows no application. Signals are for whoever runs it, and what stands before a body is bounded
-in bytes and in time.
+in bytes and in time (`connections`).
 """
 
 from __future__ import annotations
@@ -10,20 +10,16 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headrace.errors import ConfigError, MissingExtraError
+from headrace.server.connections import MAX_HEAD_BYTES, Idle, notice_the_gone, protocol
+from headrace.server.files import max_files
 
 if TYPE_CHECKING:
     import uvicorn
-
-ABORT: Final = "headrace.abort"
-"""The ASGI extension by which a connection is cut at once: a function of nothing."""
-_MAX_HEAD_BYTES: Final = 64 * 1024
-_MAX_IDLE: Final = 1000
-"""So many connections more than requests may be open; one past them gets a 503 at once."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,11 +29,13 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
         max_requests: how many requests are on their way at once.
         arrival_s: how long the head of a request may take.
         shutdown_s: how long requests may still take when the server ends.
+        max_idle: how many connections more than requests may be open.
     """
 
     max_requests: int
     arrival_s: float
     shutdown_s: float
+    max_idle: int = 1000
 
 
 @contextlib.asynccontextmanager
@@ -90,7 +88,17 @@ def listen(host: str, port: int) -> socket.socket:
     # Connections have it from here: asyncio sets it only for sockets that were made by their protocol's number. Without it a piece waits until
     # the client's system has said that it has the one before, which takes 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    notice_the_gone(listener)
     return listener
+
+
+def max_open(bounds: Bounds) -> int:
+    """Return how many connections may be open: what the bounds say, but no more than half of the files that this process may open.
+
+    The other half is for what requests need in their turn: a connection to a model, a database.
+    """
+    wanted, files = bounds.max_requests + bounds.max_idle, max_files()
+    return wanted if files is None else max(1, min(wanted, files // 2))
 
 
 def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Event, *, feature: str) -> uvicorn.Server:
@@ -113,10 +121,11 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
         async def main_loop(self) -> None:
             await over.wait()  # instead of looking ten times a second
 
+    idle = Idle(max_open(bounds))
     return Quiet(
         uvicorn.Config(
             app,
-            http=_protocol(bounds.arrival_s),
+            http=protocol(idle, bounds.arrival_s),
             ws="none",
             lifespan="off",
             loop="none",
@@ -125,66 +134,8 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=bounds.max_requests + _MAX_IDLE,
+            limit_concurrency=idle.max_open + 1,  # it answers none at the bound itself
             timeout_graceful_shutdown=max(1, int(bounds.shutdown_s)),
-            h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
     )
-
-
-def _protocol(arrival_s: float) -> Any:  # noqa: C901 - most of it is a class, whose methods are counted as branches
-    """Return uvicorn's fast protocol, with a bound on what stands before a body, which it lacks; else its plain one, which has one.
-
-    The fast one also gives applications a way to cut a connection whose client takes nothing (`ABORT`).
-    """
-    try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - an extra
-    except ImportError:
-        return "h11"
-
-    class Bounded(HttpToolsProtocol):
-        """Bounds a head in bytes and in time."""
-
-        _head_bytes = 0
-        _is_in_body = False
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own type is as narrow
-            super().connection_made(transport)
-            self._await_head()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._head_came()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if not self._is_in_body:
-                self._head_bytes += len(data)
-                self._await_head()
-            super().data_received(data)
-            if not self._is_in_body and self._head_bytes > _MAX_HEAD_BYTES:
-                self.transport.close()
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self.scope["extensions"] = cast("Any", {ABORT: self.transport.abort})  # uvicorn types the standard ones alone
-
-        def on_headers_complete(self) -> None:
-            self._is_in_body, self._head_bytes = True, 0
-            self._head_came()
-            super().on_headers_complete()
-
-        def on_message_complete(self) -> None:
-            self._is_in_body = False
-            super().on_message_complete()
-
-        def _await_head(self) -> None:
-            if self._timer is None:
-                self._timer = self.loop.call_later(arrival_s, self.transport.close)
-
-        def _head_came(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-    return Bounded

@@ -23,8 +23,8 @@ from headrace.server.app.limits import Limits
 from headrace.server.app.metrics import Metrics
 from headrace.server.asgi import ClientLeftError, Headers
 from headrace.server.caller import Caller
+from headrace.server.connections import ABORT
 from headrace.server.eager import Resumed
-from headrace.server.listening import ABORT
 from headrace.sessions.records import Entry
 
 LOG: Final = logging.getLogger("headrace.server")
