@@ -151,6 +151,7 @@ class Load:
         self.latencies_s, self.start_s = [], []
         self.begun = self.ended = self.events = self.wrong = self.cut = self.refused = self.put_off = 0
         self.problems = []
+        self.paused_s = 0.0
         self._idle = []
 
     async def _connection(self):
@@ -224,7 +225,7 @@ class Load:
             begin(self.idle_reader(until))
         await asyncio.sleep(1)
         self.latencies_s.clear()
-        began_s, cpu_s, begun = time.monotonic(), cpu_of(pid), self.begun
+        began_s, cpu_s, begun, stolen_s = time.monotonic(), cpu_of(pid), self.begun, stolen()
         memory, looked, halves, bad = [], 0, 0, 0
         while (now_s := time.monotonic()) < until - 1:
             due = int((now_s - began_s) * options.rate)
@@ -241,6 +242,7 @@ class Load:
                 memory.append((now_s - began_s, memory_of(pid)))
                 looked += max(1, options.seconds // 30)
             await asyncio.sleep(0.005)
+            self.paused_s = max(self.paused_s, time.monotonic() - now_s)
         took_s = time.monotonic() - began_s
         while tasks:
             await asyncio.wait(tasks, timeout=5)
@@ -258,6 +260,8 @@ class Load:
             "bad requests answered": dict(sorted(self.abuse.answers.items())),
             "word on its way, ms": percentiles(self.latencies_s),
             "run begun, ms": percentiles(self.start_s),
+            "load's own longest pause, ms": round(self.paused_s * 1000),
+            "taken from this machine, s": round(stolen() - stolen_s, 1),
             "server's CPU, share of a core": round(used_s / (time.monotonic() - began_s), 2),
             "server's CPU, ms a new run": round(used_s * 1000 / max(self.begun - begun, 1), 2),
             "server's memory, MiB": [round(value) for _, value in memory],
@@ -299,6 +303,11 @@ def memory_of(pid):
 def cpu_of(pid):
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen():
+    """Return how long the host of a virtual machine let others work instead, in seconds of one core."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def main():

@@ -122,10 +122,11 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
             await over.wait()  # instead of looking ten times a second
 
     idle = Idle(max_open(bounds))
+    http = protocol(idle, bounds.arrival_s)
     return Quiet(
         uvicorn.Config(
             app,
-            http=protocol(idle, bounds.arrival_s),
+            http=http,
             ws="none",
             lifespan="off",
             loop="none",
@@ -134,7 +135,7 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=idle.max_open + 1,  # it answers none at the bound itself
+            limit_concurrency=idle.max_open if http == "h11" else None,  # ours bounds connections by itself
             timeout_graceful_shutdown=max(1, int(bounds.shutdown_s)),
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )

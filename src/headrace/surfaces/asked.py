@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.messages.message import Message
+from headrace.messages.message import Message, ToolMessage
+from headrace.messages.parts import ToolResultPart
 from headrace.messages.request import Request
 from headrace.surfaces.history import split_input
 from headrace.surfaces.tools_in import external_tools
@@ -34,6 +35,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     def split(self) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
         """The history, and what is new."""
         return split_input(self.messages)
+
+    @property
+    def last_results(self) -> tuple[ToolResultPart, ...]:
+        """What the client's own tools gave last: the results at the end of the conversation."""
+        found: list[ToolResultPart] = []
+        for message in reversed(self.messages):
+            if not isinstance(message, ToolMessage):
+                break
+            found = [*message.results, *found]
+        return tuple(found)
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:

@@ -11,6 +11,7 @@ import pytest
 from app_ground import SECRETS, app_ground, key
 from client_bodies import agui, agui_events, openai_client, said
 from headrace.sessions.request import Request
+from headrace.sessions.sqlite import SQLiteStore
 
 SCHEMA = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 WORDS = 'call paint {"colour": "red"}'
@@ -75,6 +76,53 @@ async def test_a_client_that_keeps_its_responses_itself_gives_the_whole_input_ag
         given += [{"type": "function_call_output", "call_id": call.call_id, "output": "the wall is red"}]
         second = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
         assert second.output_text == "Done: the wall is red"
+        (run,) = (await ground.client.get("/runs")).json()["runs"]
+        assert run["status"] == "ended"
+
+
+async def paint(client, colour, given=()):
+    """Ask for a wall in a colour, as a client that keeps its conversations; return the conversation with the result of its tool."""
+    words = f'call paint {{"colour": "{colour}"}}'
+    given = [*given, {"role": "user", "content": words}]
+    response = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+    (call,) = [item for item in response.output if item.type == "function_call"]
+    given += [item.model_dump(exclude_none=True) for item in response.output]
+    return [*given, {"type": "function_call_output", "call_id": call.call_id, "output": f"the wall is {colour}"}]
+
+
+async def test_of_many_conversations_with_calls_each_goes_on_with_its_own_run():
+    async with app_ground() as ground, openai_client(ground) as client:
+        first = await paint(client, "c0")
+        for n in range(1, 60):  # more than are looked at
+            await paint(client, f"c{n}")
+        done = await client.responses.create(model="x", input=first, tools=[RESPONSES_TOOL], store=False)
+        assert done.output_text == "Done: the wall is c0"
+        runs = (await ground.client.get("/runs", params={"status": "waiting", "limit": 100})).json()["runs"]
+        assert len(runs) == 59
+
+
+async def test_a_conversation_goes_on_with_its_run_call_after_call_and_after_a_restart(tmp_path):
+    path = tmp_path / "runs.db"
+    async with app_ground(store=SQLiteStore(path)) as ground, openai_client(ground) as client:
+        given = await paint(client, "red")
+        done = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+        given += [item.model_dump(exclude_none=True) for item in done.output]
+        given = await paint(client, "blue", given)
+    async with app_ground(store=SQLiteStore(path)) as ground, openai_client(ground) as client:
+        done = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+        assert done.output_text == "Done: the wall is blue"
+        runs = (await ground.client.get("/runs")).json()["runs"]
+        assert [run["status"] for run in runs] == ["ended", "ended"]
+
+
+async def test_a_conversation_that_was_changed_is_a_new_run():
+    async with app_ground() as ground, openai_client(ground) as client:
+        given = await paint(client, "red")
+        given[0] = {"role": "user", "content": 'call paint {"colour": "green"}'}
+        done = await client.responses.create(model="x", input=given, tools=[RESPONSES_TOOL], store=False)
+        assert done.output_text == "Done: the wall is red"
+        runs = (await ground.client.get("/runs")).json()["runs"]
+        assert sorted(run["status"] for run in runs) == ["ended", "waiting"]
 
 
 async def test_an_agui_client_runs_its_own_tool():

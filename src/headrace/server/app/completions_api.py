@@ -7,11 +7,10 @@ The rule of this file: a client that leaves ends its run. The protocol has no wa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from headrace.agent.event_codec import decode_event
-from headrace.messages.message import AssistantMessage
-from headrace.messages.parts import ToolCallPart
 from headrace.server.app.asks import Ask
 from headrace.server.app.desk import Desk
 from headrace.server.app.faults import FaultError, Kind
@@ -19,16 +18,14 @@ from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.streams import Stream
+from headrace.server.app.waiting import Waiting
 from headrace.server.model_list import list_body
 from headrace.sessions.records import Entry
-from headrace.sessions.request import Request
 from headrace.surfaces.openai_chat.events_out import ChatOut, ChatWhole
 from headrace.surfaces.openai_chat.request_in import ChatRequest, read_answers, read_request
 from headrace.wire.openai_chat.stream_out import refuse
 from headrace.wire.server_side import Head, RefusalKind
 
-_WAITING: Final = 50
-"""So many of the newest runs that wait are looked at for the one whose calls a request has the results of."""
 KINDS: Final[dict[Kind, RefusalKind]] = {
     "usage": "invalid_request",
     "authentication": "authentication",
@@ -59,6 +56,7 @@ class CompletionsAPI:
         """Take what they work with, and the model's name."""
         self._desk = desk
         self._legs = Legs(desk)
+        self._waiting = Waiting(desk, self._legs)
         self._name = name
         self._began_s = int(desk.now().timestamp())
 
@@ -101,32 +99,12 @@ class CompletionsAPI:
 
     async def _leg(self, ask: Ask, request: ChatRequest) -> Leg:
         history, new = request.split
-        if not new and request.results:
-            found = await self._waiting(ask, request)
-            if found is not None:
-                return found
-        for n, message in enumerate(new):
-            self._desk.inputs.check(message.parts, f"messages[{n - len(new)}].content")
-        return Leg(await self._desk.start(ask, self._legs.stamped(new), history=history, tools=request.tools))
-
-    async def _waiting(self, ask: Ask, request: ChatRequest) -> Leg | None:
-        """Return the run that goes on with the results at the end of a request, or None: then they are a conversation like any other."""
-        called = _calls(request)
-        asked = [message.text for message in request.messages if message.role == "user"]
-        for record in await self._desk.store.runs(user=ask.user, statuses=("waiting",), limit=_WAITING):
-            pending = await self._legs.pending(record)
-            own = [one.call for one in pending if one.kind == "external"]
-            if not own or any((call.name, call.arguments) not in called for call in own):
-                continue
-            if asked[-1:] != [message.text for message in Request.decoded(record.request).input if message.role == "user"][-1:]:
-                continue
-            replies = read_answers(request, pending)
-            if replies:
-                return Leg(await self._desk.resume(ask, record.id, replies), record.last_seq)
-        return None
-
-
-def _calls(request: ChatRequest) -> set[tuple[str, str]]:
-    """Return the names and arguments of the calls of the last answer in a conversation."""
-    last = next((message for message in reversed(request.messages) if isinstance(message, AssistantMessage)), None)
-    return set() if last is None else {(call.name, call.arguments) for call in last.parts_of(ToolCallPart)}
+        leg = None
+        if not new and request.last_results:
+            leg = await self._waiting.find(ask, request.messages, partial(read_answers, request))
+        if leg is None:
+            for n, message in enumerate(new):
+                self._desk.inputs.check(message.parts, f"messages[{n - len(new)}].content")
+            leg = Leg(await self._desk.start(ask, self._legs.stamped(new), history=history, tools=request.tools))
+        self._waiting.remember(ask, request.messages, leg.run.id)
+        return leg

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,7 @@ from headrace.server.app.gathered import Gathered
 from headrace.server.app.legs import Leg, Legs, SurfaceVoice
 from headrace.server.app.routing import Answer, Whole
 from headrace.server.app.streams import Stream
+from headrace.server.app.waiting import Waiting
 from headrace.sessions.reading import is_end
 from headrace.sessions.records import Entry, RunRecord
 from headrace.sessions.request import Request
@@ -64,6 +66,7 @@ class ResponsesAPI:
         """Take what they work with, and the model's name."""
         self._desk = desk
         self._legs = Legs(desk)
+        self._waiting = Waiting(desk, self._legs)
         self._name = name
         self._asked: OrderedDict[str, _Asked] = OrderedDict()
 
@@ -73,6 +76,8 @@ class ResponsesAPI:
         request = read_request(ask.body, kept)
         self._desk.streams.check(ask.key)
         leg = await self._leg(ask, request, named)
+        if request.previous_id is None:
+            self._waiting.remember(ask, request.messages, leg.run.id)
         response_id = _name(leg)
         self._remember(
             response_id,
@@ -158,6 +163,10 @@ class ResponsesAPI:
             replies = read_answers(request, () if asking is None else await self._legs.pending(asking))
             if asking is not None and replies:
                 return Leg(await self._desk.resume(ask, asking.id, replies), asking.last_seq)
+            if not new and request.last_results:  # or the whole conversation
+                found = await self._waiting.find(ask, request.messages, partial(read_answers, request))
+                if found is not None:
+                    return found
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"input[{n - len(new)}].content")
         return Leg(await self._desk.start(ask, self._legs.stamped(new), history=_joined(earlier, history), tools=request.tools))

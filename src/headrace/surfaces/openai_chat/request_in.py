@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.agent.approval import Pending, Reply
-from headrace.messages.message import ToolMessage
-from headrace.messages.parts import ToolResultPart
 from headrace.surfaces.answers import Questions
 from headrace.surfaces.asked import Asked
 from headrace.wire.openai_chat import request_in
@@ -18,16 +16,6 @@ from headrace.wire.openai_chat import request_in
 
 class ChatRequest(Asked, frozen=True, kw_only=True):
     """A request; its `messages` are the whole conversation."""
-
-    @property
-    def results(self) -> tuple[ToolResultPart, ...]:
-        """What the client's own tools gave last: the results at the end of the conversation."""
-        found: list[ToolResultPart] = []
-        for message in reversed(self.messages):
-            if not isinstance(message, ToolMessage):
-                break
-            found = [*message.results, *found]
-        return tuple(found)
 
 
 def read_request(body: bytes) -> ChatRequest:
@@ -43,5 +31,5 @@ def read_request(body: bytes) -> ChatRequest:
 def read_answers(request: ChatRequest, pending: Sequence[Pending]) -> tuple[Reply, ...]:
     """Return the values of calls that a run waits for, as far as the request has them at its end; questions cannot be answered on this wire."""
     questions = Questions(pending)
-    questions.results(request.results)
+    questions.results(request.last_results)
     return tuple(questions.replies)

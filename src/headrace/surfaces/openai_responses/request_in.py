@@ -63,8 +63,9 @@ class ResponsesRequest(Asked, frozen=True, kw_only=True):
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
-        """What the client says that calls gave."""
-        return tuple(result for message in self.messages if isinstance(message, ToolMessage) for result in message.results)
+        """What the client says that calls gave, since the last answer that it repeats: ids of calls may come again from one answer to the next."""
+        since = max((n for n, message in enumerate(self.messages) if message.role == "assistant"), default=-1) + 1
+        return tuple(result for message in self.messages[since:] if isinstance(message, ToolMessage) for result in message.results)
 
 
 def references(body: bytes) -> tuple[str, ...]:
