@@ -52,8 +52,14 @@ class Kept:
 def older(kept: Kept, now: datetime, age_s: float) -> tuple[list[str], list[str]]:
     """Return the conversations and the runs that have not changed for so long, and forget notes as old that no live run can need."""
     limit = now - timedelta(seconds=age_s)
-    run_ids = [run.id for run in kept.runs.values() if run.status not in LIVE and run.updated_at <= limit]
-    session_ids = [one.id for one in _free_sessions(kept) if one.updated_at <= limit and not set(kept.runs_of(one.id)) - set(run_ids)]
+    run_ids: list[str] = []
+    staying: set[str | None] = set()  # the conversations of runs that stay
+    for run in kept.runs.values():
+        if run.status not in LIVE and run.updated_at <= limit:
+            run_ids.append(run.id)
+        else:
+            staying.add(run.session_id)
+    session_ids = [one.id for one in _free_sessions(kept) if one.updated_at <= limit and one.id not in staying]
     begun = min([limit, *(run.created_at for run in kept.runs.values() if run.status in LIVE)])
     kept.taken = {key: at for key, at in kept.taken.items() if at >= begun}
     kept.done = {key: (result, at) for key, (result, at) in kept.done.items() if at >= begun}
