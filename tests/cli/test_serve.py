@@ -102,6 +102,7 @@ def test_keys_are_made_at_the_command_line_and_let_their_holders_in(tmp_path):
         (("json:loads", "-m", "local:smollm2"), "options"),
         (("--no-work",), "--durable"),
         (("--keep-for", "ever"), "keep-for"),
+        (("--wait-for", "me"), "wait-for"),
     ],
 )
 def test_what_does_not_do_is_said_in_a_line(tmp_path, arguments, word):
@@ -145,3 +146,9 @@ def test_what_is_too_old_is_deleted_while_it_serves(tmp_path):
             time.sleep(0.1)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             ask(f"{url}/runs/{run_id}")
+
+
+def test_what_nobody_answers_is_given_up_while_it_serves(tmp_path):
+    with served("--store", "memory:", "--wait-for", "1s", folder=tmp_path) as (url, _):
+        run_id = json.loads(ask(f"{url}/runs", {"input": "pay Ada 3"}))["id"]
+        assert ended(url, run_id)["generate_reason"] == "interrupted"

@@ -20,6 +20,7 @@ from headrace.sessions.runs import Runs
 from headrace.tools.tool import Tool, tool
 from lasting import begun, streamed
 from pausing import call, calls
+from store_ground import Clock
 
 
 @tool(needs_approval=True)
@@ -171,6 +172,23 @@ async def test_interrupting_a_run_that_waits_gives_it_up():
         assert (record.status, record.generate_reason) == ("ended", "interrupted")
         assert (await runs.store.session("s")).holder is None
         await runs.interrupt(run_id)  # over: nothing happens
+
+
+async def test_runs_that_wait_for_too_long_are_given_up_and_no_others():
+    clock = Clock()
+    async with runs_of(*[calls(call("a", "sign", what="x"))] * 121, store=MemoryStore(now=clock)) as runs:
+        old = [(await runs.start("go")).id for _ in range(120)]
+        await asyncio.gather(*(runs.wait(run_id) for run_id in old))
+        clock.advance(100)
+        new = (await runs.start("go")).id
+        await runs.wait(new)
+        assert await runs.give_up_waiting(50) == 120
+        ended = await asyncio.gather(*(runs.wait(run_id) for run_id in old))
+        assert {(record.status, record.generate_reason) for record in ended} == {("ended", "interrupted")}
+        assert (await runs.store.run(new)).status == "waiting"
+        assert await runs.give_up_waiting(50) == 0
+        with pytest.raises(UsageError, match="age_s is -1"):
+            await runs.give_up_waiting(-1)
 
 
 async def test_words_from_outside_reach_a_run_in_another_process_once():

@@ -175,11 +175,12 @@ class Stores(RuleBasedStateMachine):
         user=st.none() | users,
         session_id=st.none() | session_ids,
         owner=st.none() | owners,
-        found=st.lists(statuses, max_size=2),
+        statuses=st.lists(statuses, max_size=2),
+        unchanged_s=st.none() | st.sampled_from([0, 1, 100]),
         limit=small,
     )
-    def list_runs(self, user, session_id, owner, found, limit):
-        self.same("runs", user=user, session_id=session_id, owner=owner, statuses=found, limit=limit)
+    def list_runs(self, **conditions):
+        self.same("runs", **conditions)
 
     @rule(run_id=run_ids, session_id=session_ids)
     def list_further(self, run_id, session_id):

@@ -62,6 +62,22 @@ async def test_runs_are_listed_newest_first_and_by_what_is_asked_for(store):
     assert await ids(user="nobody") == []
 
 
+async def test_runs_are_found_that_have_not_changed_for_long(store, clock):
+    for run_id in ("old", "claimed"):
+        await store.create_run(NewRun(id=run_id))
+    clock.advance(100)
+    await store.claim("claimed", "me", epoch=0)
+    await store.create_run(NewRun(id="new"))
+
+    async def ids(**conditions):
+        return [run.id for run in await store.runs(**conditions)]
+
+    assert await ids(unchanged_s=50) == ["old"]
+    assert await ids(unchanged_s=200) == []
+    assert await ids(unchanged_s=0) == ["new", "claimed", "old"]
+    assert await ids(unchanged_s=0, statuses=["queued"]) == ["new", "old"]
+
+
 async def test_a_claim_takes_the_run_into_the_next_epoch(store):
     created = await store.create_run(NewRun(id="r"))
     claimed = await store.claim("r", "me", epoch=0)

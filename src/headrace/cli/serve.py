@@ -12,6 +12,7 @@ import importlib
 import logging
 import os
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -29,6 +30,7 @@ from headrace.server.app.keys import Keys, load_keys
 from headrace.server.app.limits import Limits
 from headrace.server.app.serve import refuse_open_door, serving
 from headrace.server.files import allow_many_files
+from headrace.sessions.front import Front
 from headrace.sessions.managing import retain
 from headrace.sessions.opening import open_store
 from headrace.sessions.pulse import Pulse
@@ -59,6 +61,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
         is_durable: runs are worked on by DBOS, here and by `headrace worker`.
         works: with it: whether they are worked on here at all.
         keep_s, keep_bytes: how long, and how much, is kept of what does not change any more; None: for ever, everything.
+        wait_s: how long a run waits for an answer before it is given up; None: for ever.
         name: what the agent is called; None: by the name it was loaded by.
         is_insecure: other machines are let in without keys.
         is_quiet: say only what went wrong.
@@ -76,6 +79,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     works: bool = True
     keep_s: float | None = None
     keep_bytes: int | None = None
+    wait_s: float | None = None
     name: str | None = None
     is_insecure: bool = False
     is_quiet: bool = False
@@ -112,7 +116,7 @@ async def _serve(target: str | None, choices: Choices, how: Serving, keys: Keys)
             _agent(target, choices) as agent,
             open_store(how.store) as store,
             _runs(agent, store, target or "headrace serve", how) as runs,
-            _retaining(store, how),
+            _retaining(runs, how),
         ):
             app = make_app(
                 runs,
@@ -141,12 +145,15 @@ def _runs(agent: Agent, store: Store, name: str, how: Serving) -> Runs | Durable
 
 
 @contextlib.asynccontextmanager
-async def _retaining(store: Store, how: Serving) -> AsyncGenerator[None]:
-    """Delete what is too old or too much, now and then."""
+async def _retaining(runs: Front, how: Serving) -> AsyncGenerator[None]:
+    """Give up what waits for too long, and delete what is too old or too much, now and then."""
     pulse = Pulse()
+    ages = [age_s for age_s in (how.keep_s, how.wait_s) if age_s is not None]
+    every_s = min([RETAIN_S, *(max(1.0, age_s / 4) for age_s in ages)])
+    if how.wait_s is not None:
+        pulse.every(every_s, partial(runs.give_up_waiting, how.wait_s), "give up")
     if how.keep_s is not None or how.keep_bytes is not None:
-        every_s = RETAIN_S if how.keep_s is None else min(RETAIN_S, max(1.0, how.keep_s / 4))
-        pulse.every(every_s, lambda: retain(store, max_age_s=how.keep_s, max_bytes=how.keep_bytes), "retain")
+        pulse.every(every_s, partial(retain, runs.store, max_age_s=how.keep_s, max_bytes=how.keep_bytes), "retain")
     try:
         yield
     finally:

@@ -27,6 +27,9 @@ _KeepFor = Annotated[
 _KeepSize = Annotated[
     str | None, typer.Option("--keep-size", help="Delete the longest unchanged beyond so much: 500MB, 2GB.", metavar="SIZE")
 ]
+_WaitFor = Annotated[
+    str | None, typer.Option("--wait-for", help="Give up runs that have waited for an answer for so long: 30d, 12h.", metavar="AGE")
+]
 _Store = Annotated[
     str | None,
     typer.Option(
@@ -62,6 +65,7 @@ def serve(
     no_work: _NoWork = False,
     keep_for: _KeepFor = None,
     keep_size: _KeepSize = None,
+    wait_for: _WaitFor = None,
     name: Annotated[str | None, typer.Option(help="What the agent is called.")] = None,
     insecure_no_keys: Annotated[bool, typer.Option("--insecure-no-keys", help="Let other machines in without keys.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only what went wrong.")] = False,
@@ -87,6 +91,7 @@ def serve(
             works=not no_work,
             keep_s=None if keep_for is None else amount(keep_for, AGES, "keep_for"),
             keep_bytes=None if keep_size is None else int(amount(keep_size, SIZES, "keep_size")),
+            wait_s=None if wait_for is None else amount(wait_for, AGES, "wait_for"),
             name=name,
             is_insecure=insecure_no_keys,
             is_quiet=quiet,

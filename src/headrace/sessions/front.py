@@ -19,7 +19,7 @@ from headrace.agent.permission.judging import Mode, Permissions
 from headrace.agent.resuming import Resumed
 from headrace.agent.run_result import RunResult
 from headrace.agent.session import checked_keep
-from headrace.errors import ConflictError, NotFoundError, StateError
+from headrace.errors import ConflictError, NotFoundError, StateError, UsageError
 from headrace.messages.fields import Content
 from headrace.messages.message import Message, UserMessage
 from headrace.sessions.executing import Execution
@@ -157,6 +157,25 @@ class Front(ABC):
             execution.interrupt()
         elif record.status != "ended":
             await self.store.signal(run_id, "interrupt")
+
+    async def give_up_waiting(self, age_s: float) -> int:
+        """Give up the runs that have waited for so many seconds, as `interrupt` does; return how many there were.
+
+        Raises:
+            UsageError: the age is negative.
+        """
+        if not age_s >= 0:
+            raise UsageError(f"age_s is {age_s}; it is 0 or more", argument="age_s")
+        told: set[str] = set()
+        while True:
+            found = await self.store.runs(statuses=("waiting",), unchanged_s=age_s)
+            new = [record.id for record in found if record.id not in told]
+            if not new:
+                return len(told)
+            for run_id in new:
+                told.add(run_id)
+                with contextlib.suppress(NotFoundError):  # deleted meanwhile
+                    await self.interrupt(run_id)
 
     async def steer(self, run_id: str, content: Content) -> None:
         """Say something to the model while it works, before its next call.

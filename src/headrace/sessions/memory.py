@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from operator import attrgetter
 from typing import Any, Final, Self
@@ -105,11 +105,13 @@ class MemoryStore:
         session_id: str | None = None,
         statuses: Sequence[RunStatus] = (),
         owner: str | None = None,
+        unchanged_s: float | None = None,
         before: str | None = None,
         limit: int = 100,
     ) -> tuple[RunRecord, ...]:
         """Return runs, the newest first; see `Store`."""
         last = None if before is None else self._run(before)
+        until = None if unchanged_s is None else self._now() - timedelta(seconds=unchanged_s)
         found = [
             run
             for run in self._kept.runs.values()
@@ -117,6 +119,7 @@ class MemoryStore:
             and (session_id is None or run.session_id == session_id)
             and (not statuses or run.status in statuses)
             and (owner is None or run.owner == owner)
+            and (until is None or run.updated_at <= until)
             and (last is None or (run.created_at, run.id) < (last.created_at, last.id))
         ]
         found.sort(key=lambda run: (run.created_at, run.id), reverse=True)

@@ -68,6 +68,7 @@ class Store(Protocol):
         session_id: str | None = None,
         statuses: Sequence[RunStatus] = (),
         owner: str | None = None,
+        unchanged_s: float | None = None,
         before: str | None = None,
         limit: int = 100,
     ) -> tuple[RunRecord, ...]:
@@ -78,6 +79,7 @@ class Store(Protocol):
             session_id: the conversation.
             statuses: one of these; empty: any.
             owner: who took them up last.
+            unchanged_s: they have not changed for so many seconds, by the store's own clock.
             before: the id of a run: only older ones, to go on with a list.
             limit: at most so many.
 

@@ -60,9 +60,9 @@ class Attempt:
         await connection.execute("COMMIT")
         return result
 
-    async def read(self, connection: Connection, dialect: Dialect, make: Make[T]) -> T:
+    async def read(self, connection: Connection, dialect: Dialect, make: Make[T], *, now_us: int | None) -> T:
         """Carry out an operation that only reads; each statement sees what is committed when it begins."""
-        return await self._carry_out(connection, dialect, make, None)
+        return await self._carry_out(connection, dialect, make, now_us)
 
     async def _carry_out(self, connection: Connection, dialect: Dialect, make: Make[T], now_us: int | None) -> T:
         operation = make()

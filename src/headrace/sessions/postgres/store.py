@@ -171,7 +171,7 @@ class PostgresStore(SqlStore):
 
         async def attempt() -> T:
             async with pool.connection(self._wait_s(patience_s)) as connection:
-                return await Attempt().read(connection, self._dialect, make)
+                return await Attempt().read(connection, self._dialect, make, now_us=self._now_us())
 
         return await self._at_home(self._tried(attempt, for_s=patience_s))
 

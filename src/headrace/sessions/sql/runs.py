@@ -5,11 +5,11 @@ The rule of this file: who changes a run locks its row first, so what is decided
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.sessions import refusals
-from headrace.sessions.records import Batch, Entry, NewRun, RunRecord, RunStatus
+from headrace.sessions.records import Batch, Entry, NewRun, RunRecord
 from headrace.sessions.sql import statements as sql
 from headrace.sessions.sql.operation import Many, Operation, Statement, Touched
 from headrace.sessions.sql.rows import entry_values, run_record, to_us
@@ -33,15 +33,12 @@ def get_run(run_id: str) -> Operation[RunRecord]:
     return run_record(rows[0])
 
 
-def list_runs(
-    *, user: str | None, session_id: str | None, statuses: Sequence[RunStatus], owner: str | None, before: str | None, limit: int
-) -> Operation[tuple[RunRecord, ...]]:
-    """Return runs, the newest first."""
-    values: dict[str, Any] = {"user": user, "session_id": session_id, "statuses": list(statuses) or None, "owner": owner}
+def list_runs(conditions: Mapping[str, Any], *, before: str | None, limit: int) -> Operation[tuple[RunRecord, ...]]:
+    """Return runs, the newest first; `conditions` by the names in `RUN_CONDITIONS`, None: no condition."""
+    given = {name: value for name, value in conditions.items() if value is not None}
     if before is not None:
         last = yield from get_run(before)
-        values |= {"before_at": to_us(last.created_at), "before_id": before}
-    given = {name: value for name, value in values.items() if value is not None}
+        given |= {"before_at": to_us(last.created_at), "before_id": before}
     where = " AND ".join(text for name, text in sql.RUN_CONDITIONS.items() if name in given) or "1 = 1"
     rows = yield Statement(sql.LIST_RUNS + where + sql.LIST_RUNS_ORDER, {**given, "limit": limit})
     return tuple(run_record(row) for row in rows)

@@ -23,6 +23,7 @@ RUN_CONDITIONS: Final = {
     "session_id": "session_id = :session_id",
     "statuses": "status @in(statuses)",
     "owner": "owner = :owner",
+    "age_us": "updated_at <= @now - :age_us",
     "before_id": "(created_at, id) < (:before_at, :before_id)",
 }
 LOCK_RUN: Final = "SELECT epoch, status, last_seq, COALESCE(LENGTH(checkpoint), 0) FROM @runs WHERE id = :run_id @lock"

@@ -69,13 +69,15 @@ class SqlStore(ABC):
         session_id: str | None = None,
         statuses: Sequence[RunStatus] = (),
         owner: str | None = None,
+        unchanged_s: float | None = None,
         before: str | None = None,
         limit: int = 100,
     ) -> tuple[RunRecord, ...]:
         """Return runs, the newest first; see `Store`."""
         refusals.check_texts(user=user, session_id=session_id, owner=owner, before=before)
-        make = partial(runs.list_runs, user=user, session_id=session_id, statuses=statuses, owner=owner, before=before, limit=limit)
-        return await self._read(make)
+        conditions: dict[str, Any] = {"user": user, "session_id": session_id, "statuses": list(statuses) or None, "owner": owner}
+        conditions["age_us"] = None if unchanged_s is None else round(unchanged_s * 1_000_000)
+        return await self._read(partial(runs.list_runs, conditions, before=before, limit=limit))
 
     async def claim(self, run_id: str, owner: str, *, epoch: int) -> RunRecord:
         """Take a run up; see `Store`."""

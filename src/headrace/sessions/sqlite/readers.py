@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import queue
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from headrace.sessions.sql.operation import Make, T
+from headrace.sessions.sql.rows import to_us
 from headrace.sessions.sqlite.connection import carry_out, connect
 from headrace.sessions.sqlite.failures import failure
 
@@ -23,9 +26,10 @@ THREADS: Final = 4
 class Readers:
     """Reads one file, until `stop`."""
 
-    def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
+    def __init__(self, path: Path, *, now: Callable[[], datetime], busy_timeout_s: float) -> None:
         """Take what it needs; connections are opened when somebody reads."""
         self._path = path
+        self._now = now
         self._busy_timeout_s = busy_timeout_s
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="headrace sqlite reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
@@ -44,7 +48,7 @@ class Readers:
             try:
                 connection.execute("BEGIN")
                 try:
-                    result, _ = carry_out(connection, make, now_us=0)
+                    result, _ = carry_out(connection, make, now_us=to_us(self._now()))
                 finally:
                     connection.execute("ROLLBACK")  # it read; there is nothing to commit
             except sqlite3.Error:

@@ -90,7 +90,7 @@ class SQLiteStore(SqlStore):
             raise failure(self.path, error) from error
         writer = Writer(self.path, waiters=self._waiters, now=self._now, synchronous=self._synchronous, busy_timeout_s=self._busy_timeout_s)
         writer.start()
-        return writer, Readers(self.path, busy_timeout_s=self._busy_timeout_s)
+        return writer, Readers(self.path, now=self._now, busy_timeout_s=self._busy_timeout_s)
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Write what is on its way and close; see `Store`."""
