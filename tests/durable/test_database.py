@@ -50,3 +50,11 @@ def test_its_file_is_for_this_user_alone_and_readers_do_not_wait(tmp_path):
     engine.dispose()
     assert found == ["wal", 1, 30_000]
     assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
+
+
+def test_a_worker_that_is_stopped_in_a_transaction_holds_nobody_up_for_long(postgres_server):
+    engine = Database(url=postgres_server.url).engine()
+    with contextlib.closing(engine.raw_connection()) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone()[0] == "10s"
+    engine.dispose()

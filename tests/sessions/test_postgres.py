@@ -251,6 +251,46 @@ async def test_a_tools_own_rows_are_kept_together_with_the_note(store, postgres_
         assert await store.once("key", lambda connection: work(connection, fails=False)) == 1
 
 
+async def test_who_stands_still_in_a_transaction_holds_others_up_for_a_while_and_begins_anew(postgres_server, postgres_schema):
+    schema = '"' + postgres_schema.replace('"', '""').replace("%", "%%") + '"'
+    stands_still, goes_on, tries = asyncio.Event(), asyncio.Event(), []
+
+    async def work(connection):
+        tries.append(1)
+        await connection.execute(f"SELECT 1 FROM {schema}.runs WHERE id = %s FOR UPDATE", ("r",))
+        if len(tries) == 1:
+            stands_still.set()
+            await goes_on.wait()  # as a process that was stopped
+            await connection.execute("SELECT 1")
+        return "done"
+
+    async with (
+        PostgresStore(postgres_server.url, schema=postgres_schema, standstill_s=0.3) as sleeper,
+        PostgresStore(postgres_server.url, schema=postgres_schema) as other,
+    ):
+        await other.create_run(NewRun(id="r"))
+        held = asyncio.create_task(sleeper.once("k", work))
+        await stands_still.wait()
+        async with asyncio.timeout(10):
+            assert (await other.claim("r", "other", epoch=0)).epoch == 1
+        goes_on.set()
+        async with asyncio.timeout(10):
+            assert await held == "done"
+        assert len(tries) == 2
+
+
+async def test_a_bound_of_the_servers_own_goes_first(postgres_server, postgres_schema):
+    async def bound(connection):
+        cursor = await connection.execute("SHOW idle_in_transaction_session_timeout")
+        return (await cursor.fetchone())[0]
+
+    async with PostgresStore(postgres_server.url, schema=postgres_schema) as store:
+        assert await store.once("a", bound) == "10s"
+    url = postgres_server.url + "&options=-c%20idle_in_transaction_session_timeout%3D5min"
+    async with PostgresStore(url, schema=postgres_schema) as store:
+        assert await store.once("b", bound) == "5min"
+
+
 async def test_work_that_commits_is_wrong_use(store):
     async def work(connection):
         await connection.commit()

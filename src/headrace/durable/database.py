@@ -22,6 +22,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from headrace.errors import ConfigError
+from headrace.sessions.sql.standstill import STANDSTILL_S, bounding_standstill
 from headrace.sessions.sqlite import SQLiteStore
 from headrace.sessions.sqlite.connection import make_file
 from headrace.sessions.store import Store
@@ -104,11 +105,20 @@ class Database(msgspec.Struct, frozen=True):
         """
         if self.path is None:
             connect = partial(psycopg.connect, self.url, connect_timeout=_CONNECT_TIMEOUT_S, application_name="headrace durable")
-            return create_engine("postgresql+psycopg://", creator=connect, pool_size=_POOL, max_overflow=0, pool_pre_ping=True)
+            engine = create_engine("postgresql+psycopg://", creator=connect, pool_size=_POOL, max_overflow=0, pool_pre_ping=True)
+            event.listen(engine, "connect", _bounded)
+            return engine
         make_file(self.path)
         engine = create_engine(URL.create("sqlite", database=str(self.path)), pool_size=_POOL, max_overflow=0)
         event.listen(engine, "connect", _prepared)
         return engine
+
+
+def _bounded(connection: Any, _entry: ConnectionPoolEntry) -> None:
+    """Let a worker that is stopped in the middle of a transaction hold others up no longer than it may in the store."""
+    with connection.cursor() as cursor:
+        cursor.execute(bounding_standstill(STANDSTILL_S))
+    connection.commit()
 
 
 def _prepared(connection: Any, _entry: ConnectionPoolEntry) -> None:

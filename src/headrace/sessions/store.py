@@ -178,7 +178,8 @@ class Store(Protocol):
             key: names it, such as a call's `call_key`.
             work: gets the connection, inside of a transaction: SQLite's `sqlite3.Connection` (and is a plain function, called in the
                 writer's thread), PostgreSQL's `psycopg.AsyncConnection` (and is async); memory gives None (plain). Must not commit.
-                Returns a JSON value. If it raises, nothing is kept and the error passes through.
+                Returns a JSON value. If it raises, nothing is kept and the error passes through. On PostgreSQL it begins anew if it asked
+                the database nothing for a while (`standstill_s`).
 
         Returns:
             What `work` returned, now or when it was done before, as it comes out of JSON.

@@ -18,6 +18,7 @@ from headrace.sessions.postgres.address import Address
 _AGAIN: Final = (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)
 _GONE: Final = (
     *(errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.DatabaseDropped, errors.IdleSessionTimeout),
+    errors.IdleInTransactionSessionTimeout,
     *(errors.TooManyConnections, errors.ReadOnlySqlTransaction),
 )
 """A server that stops, starts, is full, or hands its work over to another one."""

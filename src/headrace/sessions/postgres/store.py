@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
@@ -29,6 +29,7 @@ from headrace.sessions.sql.migrations import migrate_once
 from headrace.sessions.sql.operation import Make, T, WorkError
 from headrace.sessions.sql.rows import to_us
 from headrace.sessions.sql.runs import marks
+from headrace.sessions.sql.standstill import STANDSTILL_S, bounding_standstill
 from headrace.sessions.sql.store import SqlStore
 from headrace.sessions.waiters import Waiters
 
@@ -58,6 +59,7 @@ class PostgresStore(SqlStore):
         schema: str = "headrace",
         max_connections: int = 8,
         patience_s: float = 60.0,
+        standstill_s: float = STANDSTILL_S,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         """Name the database; `async with` connects, and makes the schema if it is not there.
@@ -67,6 +69,8 @@ class PostgresStore(SqlStore):
             schema: where the tables are; several stores may share one database.
             max_connections: how many operations may be on their way at a time; one more connection listens.
             patience_s: how long an operation is tried again while the database is away.
+            standstill_s: how long a transaction may stand still, such as that of a process that was stopped in the middle of it, before the server
+                ends it; the operation begins anew then. A bound of the server's own goes first.
             now: the clock, in UTC; None: the server's, so that all machines have one time.
 
         Raises:
@@ -75,6 +79,7 @@ class PostgresStore(SqlStore):
         self.address = Address.of(url, schema)
         self._dialect = self.address.dialect()
         self._patience_s = patience_s
+        self._standstill_s = standstill_s
         self._max_connections = max_connections
         self._now = now
         self._waiters = Waiters()
@@ -101,6 +106,7 @@ class PostgresStore(SqlStore):
             max_size=self._max_connections,
             open=False,
             kwargs={"autocommit": True},
+            configure=self._configure,
             reconnect_timeout=_RECONNECT_S,
             name="headrace",
         )
@@ -110,9 +116,13 @@ class PostgresStore(SqlStore):
         self._open = pool, listener
         return self
 
+    async def _configure(self, connection: Connection) -> None:
+        await connection.execute(cast("Any", bounding_standstill(self._standstill_s)))
+
     async def _migrate(self) -> None:
         connection: Any = await psycopg.AsyncConnection.connect(self.address.url, autocommit=True)
         async with connection:
+            await self._configure(connection)
             make = partial(migrate_once, f"database {self.address!r}")
             while await Attempt().write(connection, self._dialect, make, channel=self.address.channel, now_us=self._now_us()):
                 pass
