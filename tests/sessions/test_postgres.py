@@ -251,32 +251,64 @@ async def test_a_tools_own_rows_are_kept_together_with_the_note(store, postgres_
         assert await store.once("key", lambda connection: work(connection, fails=False)) == 1
 
 
-async def test_who_stands_still_in_a_transaction_holds_others_up_for_a_while_and_begins_anew(postgres_server, postgres_schema):
-    schema = '"' + postgres_schema.replace('"', '""').replace("%", "%%") + '"'
-    stands_still, goes_on, tries = asyncio.Event(), asyncio.Event(), []
+class Stopped:
+    """Work for `once` that locks a run, and the first time stands still then, as in a process that was stopped."""
 
-    async def work(connection):
-        tries.append(1)
-        await connection.execute(f"SELECT 1 FROM {schema}.runs WHERE id = %s FOR UPDATE", ("r",))
-        if len(tries) == 1:
-            stands_still.set()
-            await goes_on.wait()  # as a process that was stopped
-            await connection.execute("SELECT 1")
+    def __init__(self, schema, *, is_half_said):
+        from psycopg.sql import SQL, Identifier
+
+        self.is_half_said = is_half_said
+        self.is_there, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.tries = 0
+        self._lock = SQL("SELECT 1 FROM {}.runs WHERE id = 'r' FOR UPDATE").format(Identifier(schema))
+
+    async def __call__(self, connection):
+        self.tries += 1
+        if self.is_half_said:  # the server waits for the rest, and does not take the transaction for an idle one
+            async with connection.pipeline():
+                await (await connection.execute(self._lock)).fetchall()
+                await connection.execute("SELECT 2")
+                await self._stand_still()
+        else:
+            await connection.execute(self._lock)
+            await self._stand_still()
+            await connection.execute("SELECT 2")
         return "done"
 
+    async def _stand_still(self):
+        if self.tries == 1:
+            self.is_there.set()
+            async with asyncio.timeout(20):
+                await self.goes_on.wait()
+
+
+@pytest.mark.parametrize("is_half_said", [False, True], ids=["idle", "half said"])
+async def test_who_stands_still_in_a_transaction_holds_others_up_for_a_while_and_begins_anew(
+    postgres_server, postgres_schema, is_half_said, caplog
+):
+    work = Stopped(postgres_schema, is_half_said=is_half_said)
+    url = postgres_server.url
     async with (
-        PostgresStore(postgres_server.url, schema=postgres_schema, standstill_s=0.3) as sleeper,
-        PostgresStore(postgres_server.url, schema=postgres_schema) as other,
+        PostgresStore(url, schema=postgres_schema, standstill_s=1000 if is_half_said else 0.3) as sleeper,
+        PostgresStore(url, schema=postgres_schema, standstill_s=0.3 if is_half_said else 1000) as other,
+        PostgresStore(f"{url}&application_name=another", schema=postgres_schema, standstill_s=0.1) as stranger,
     ):
         await other.create_run(NewRun(id="r"))
         held = asyncio.create_task(sleeper.once("k", work))
-        await stands_still.wait()
+        await work.is_there.wait()
+        if is_half_said:
+            delayed = asyncio.create_task(stranger.signal("r", "steer"))
+            done, _ = await asyncio.wait([delayed], timeout=0.5)
+            assert not done, "who calls itself something else ends nothing of ours"
         async with asyncio.timeout(10):
             assert (await other.claim("r", "other", epoch=0)).epoch == 1
-        goes_on.set()
+        if is_half_said:
+            await delayed
+        work.goes_on.set()
         async with asyncio.timeout(10):
             assert await held == "done"
-        assert len(tries) == 2
+        assert work.tries == 2
+        assert ("stand still" in caplog.text) == is_half_said
 
 
 async def test_a_bound_of_the_servers_own_goes_first(postgres_server, postgres_schema):

@@ -24,6 +24,7 @@ from headrace.sessions.postgres.connection import Attempt, Connection, fate_of
 from headrace.sessions.postgres.failures import failure
 from headrace.sessions.postgres.listening import Listener
 from headrace.sessions.postgres.patience import GoneError, patiently
+from headrace.sessions.postgres.standstill import Standstills
 from headrace.sessions.records import Batch
 from headrace.sessions.sql.migrations import migrate_once
 from headrace.sessions.sql.operation import Make, T, WorkError
@@ -80,6 +81,7 @@ class PostgresStore(SqlStore):
         self._dialect = self.address.dialect()
         self._patience_s = patience_s
         self._standstill_s = standstill_s
+        self._standstills = Standstills(self.address, after_s=standstill_s)
         self._max_connections = max_connections
         self._now = now
         self._waiters = Waiters()
@@ -134,6 +136,7 @@ class PostgresStore(SqlStore):
         self._open = None
         self._waiters.wake()
         await self._is_idle.wait()
+        await self._standstills.stop()
         await listener.stop()
         await pool.close()
 
@@ -205,7 +208,8 @@ class PostgresStore(SqlStore):
         self._underway += 1
         self._is_idle.clear()
         try:
-            return await patiently(attempt, for_s=self._patience_s if for_s is None else for_s)
+            with self._standstills.ended():
+                return await patiently(attempt, for_s=self._patience_s if for_s is None else for_s)
         except GoneError as gone:
             raise failure(self.address, gone.error, after_s=gone.after_s, is_unsure=is_unsure()) from gone.error
         except WorkError as error:
