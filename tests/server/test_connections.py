@@ -103,19 +103,47 @@ async def test_a_flood_of_connections_at_once_locks_nobody_out():
         assert not any(closed)
 
 
+def said_to_who_reads_late(port):
+    """Ask, go on asking, and only then read: a connection that was reset meanwhile has forgotten what it was told."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        for _ in range(3):
+            connection.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000\r\n\r\n" + b"x" * 3000)
+            time.sleep(0.1)  # a reset has time to come
+        return connection.recv(1000)
+
+
 async def test_where_all_are_answered_the_newest_is_told_to_come_back():
     async with served() as (app, port), contextlib.AsyncExitStack() as open_ones:
         slow = [await open_ones.enter_async_context(connected(port, ASKS % b"/slow")) for _ in range(5)]
         for reader, _ in slow:
             assert await answer(reader) == "200"
-        async with connected(port) as (reader, _):
-            text = await is_closed(reader)
+        text = await asyncio.to_thread(said_to_who_reads_late, port)
         assert text.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nretry-after: 1\r\n" in text
         assert app.begun == 5
         app.is_due.set()
         for reader, _ in slow:
             assert await asyncio.wait_for(reader.readuntil(b"done"), 5)
+
+
+async def write_on(writer):
+    """Write for as long as the other end takes it."""
+    while True:
+        writer.write(b"x" * 1000)
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def test_who_was_refused_and_does_not_close_is_closed(monkeypatch):
+    monkeypatch.setattr(connections, "_GOODBYE_S", 0.2)
+    async with served() as (_, port), contextlib.AsyncExitStack() as open_ones:
+        for _ in range(5):
+            reader, _ = await open_ones.enter_async_context(connected(port, ASKS % b"/slow"))
+            assert await answer(reader) == "200"
+        async with connected(port) as (reader, writer):
+            assert (await is_closed(reader)).startswith(b"HTTP/1.1 503 ")
+            with pytest.raises(OSError, match=r"reset|Broken pipe|lost"):
+                await asyncio.wait_for(write_on(writer), 5)
 
 
 async def test_an_answer_that_is_on_its_way_is_not_cut_for_the_next_request_that_comes_slowly():

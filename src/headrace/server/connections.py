@@ -20,6 +20,8 @@ ABORT: Final = "headrace.abort"
 MAX_HEAD_BYTES: Final = 64 * 1024
 _LINGER_S: Final = 5.0
 """How long the rest of a body may come after its request was answered."""
+_GOODBYE_S: Final = 1.0
+"""How long a client that was refused has to read that, and to close."""
 _SILENCE_S: Final = 30
 _GONE_S: Final = 60
 _PROBES: Final = 3
@@ -56,8 +58,7 @@ class Idle:
         oldest = next(iter(self._waiting))
         del self._waiting[oldest]
         if oldest is newest:
-            newest.write(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n")
-            newest.close()
+            _Refused(newest)
         else:
             oldest.abort()
 
@@ -68,6 +69,25 @@ class Idle:
             _log.warning(
                 "%d connections are open, as many as may be: those that ask nothing are closed, the longest idle first", self.max_open
             )
+
+
+class _Refused(asyncio.Protocol):
+    """Tells a client that there is no room, and takes what it says until it has read that.
+
+    A system that has something unread when it closes a connection resets it, and what was written is lost on its way.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        """Take over a connection."""
+        self._before = transport.get_protocol()
+        self._timer = asyncio.get_running_loop().call_later(_GOODBYE_S, transport.abort)
+        transport.set_protocol(self)
+        transport.write(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n")
+        transport.write_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        self._before.connection_lost(exc)
 
 
 def notice_the_gone(listener: socket.socket) -> None:
