@@ -15,7 +15,7 @@ def ask(desk, text):
 def test_yes(desk):
     ask(desk, "pay Ada 30")
     assert desk.state("pay") == "waits for your yes"
-    assert desk.page.title().startswith("● ")
+    desk.page.wait_for_function("document.title.startsWith('● ')")  # it follows what is drawn
     desk.button("Approve").click()
     desk.wait_for_end()
     assert "Done: paid 30 euros to Ada" in desk.thread.inner_text()
