@@ -308,7 +308,8 @@ async def test_who_stands_still_in_a_transaction_holds_others_up_for_a_while_and
         async with asyncio.timeout(10):
             assert await held == "done"
         assert work.tries == 2
-        assert ("stand still" in caplog.text) == is_half_said
+        if is_half_said:  # an idle one is ended by the server, or by the sleeper's own look at what takes long
+            assert "stand still" in caplog.text
 
 
 async def test_a_bound_of_the_servers_own_goes_first(postgres_server, postgres_schema):
