@@ -17,7 +17,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import signal
 import statistics
 import subprocess
@@ -31,6 +30,7 @@ from abuse import Abuse
 from headrace import Agent, ScriptedModel
 from headrace.messages.chunk import AssistantMessageChunk
 from headrace.models.scripted import ScriptedStream
+from headrace.server.files import allow_many_files
 
 WORDS = 20
 PACE_S = 0.02
@@ -323,8 +323,7 @@ def main():
         "--keep-for", default="", help="how long the server keeps what does not change any more, such as 90s; by default for ever"
     )
     options = parser.parse_args()
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
+    allow_many_files()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server must not outlive this
     with tempfile.TemporaryDirectory() as folder:
         store = options.store or f"{folder}/runs.db"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+import sys
 
 import pytest
 
-from headrace.errors import ConfigError
-from headrace.server.listening import listen
+from headrace.errors import ConfigError, MissingExtraError
+from headrace.server.listening import Bounds, listen, listening
 
 
 def test_a_chunk_waits_for_no_answer_to_the_one_before():
@@ -23,3 +24,11 @@ def test_an_address_that_is_taken_is_said():
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"cannot listen at 127.0.0.1:{port}"):
             listen("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("missing", ["uvicorn", "uvicorn.protocols.http.httptools_impl"])
+async def test_a_server_without_what_bounds_its_connections_is_not_opened(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    server = listening(None, "127.0.0.1", 0, Bounds(max_requests=1, arrival_s=1.0, shutdown_s=1.0), feature="a test")
+    with pytest.raises(MissingExtraError, match="server"):
+        await server.__aenter__()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ABORT: Final = "headrace.abort"
 """The ASGI extension by which a connection is cut at once: a function of nothing."""
-MAX_HEAD_BYTES: Final = 64 * 1024
+_MAX_HEAD_BYTES: Final = 64 * 1024
 _LINGER_S: Final = 5.0
 """How long the rest of a body may come after its request was answered."""
 _GOODBYE_S: Final = 1.0
@@ -113,7 +113,7 @@ class _Arrival:
     def __init__(self, idle: Idle, transport: asyncio.Transport, arrival_s: float) -> None:
         self._idle, self._transport, self._arrival_s = idle, transport, arrival_s
         self._head_bytes = 0
-        self._is_in_body = self._is_answered = False
+        self._is_in_body = self._is_answering = False
         self._timer: asyncio.TimerHandle | None = None
         idle.add(transport)
         self._close_in(arrival_s)
@@ -122,17 +122,17 @@ class _Arrival:
         """So many bytes came, of what is not known yet."""
         if not self._is_in_body:
             self._head_bytes += size
-            if not self._is_answered:  # else the answer that is on its way goes first
+            if not self._is_answering:  # else the answer that is on its way goes first
                 self._close_in(self._arrival_s)
 
     def check(self) -> None:
         """What came was read."""
-        if not self._is_in_body and self._head_bytes > MAX_HEAD_BYTES:
+        if not self._is_in_body and self._head_bytes > _MAX_HEAD_BYTES:
             self._transport.close()
 
     def head_came(self) -> None:
         """A head is whole; what follows is its body, and the request is answered."""
-        self._is_in_body = self._is_answered = True
+        self._is_in_body = self._is_answering = True
         self._head_bytes = 0
         self._close_not()
         self._idle.discard(self._transport)
@@ -144,7 +144,7 @@ class _Arrival:
 
     def answered(self, *, has_more: bool) -> None:
         """An answer is whole; the next may be due at once, for a request that came before."""
-        self._is_answered = has_more
+        self._is_answering = has_more
         if self._is_in_body:
             self._close_in(_LINGER_S)  # uvicorn's own time for idle connections begins anew with each byte
         if not has_more:
@@ -165,19 +165,17 @@ class _Arrival:
             self._timer = None
 
 
-def protocol(idle: Idle, arrival_s: float) -> type[HttpToolsProtocol] | str:
-    """Return uvicorn's fast protocol, with the bounds that it lacks; where it is not installed, the name of its plain one.
-
-    The fast one also gives applications a way to cut a connection whose client takes nothing (`ABORT`).
+def protocol(idle: Idle, arrival_s: float) -> type[HttpToolsProtocol]:
+    """Return uvicorn's protocol, with the bounds that it lacks, and with a way to cut a connection whose client takes nothing (`ABORT`).
 
     Args:
         idle: the connections that are idle, of all that this protocol will have.
         arrival_s: how long the head of a request may take.
+
+    Raises:
+        ImportError: the extra is not installed, or without its parser.
     """
-    try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Fast  # noqa: PLC0415 - an extra
-    except ImportError:
-        return "h11"
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Fast  # noqa: PLC0415 - an extra
 
     class Bounded(Fast):
         """Tells what comes to what bounds it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.errors import ConfigError, MissingExtraError
-from headrace.server.connections import MAX_HEAD_BYTES, Idle, notice_the_gone, protocol
+from headrace.server.connections import Idle, notice_the_gone, protocol
 from headrace.server.files import max_files
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ def max_open(bounds: Bounds) -> int:
 def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Event, *, feature: str) -> uvicorn.Server:
     try:
         import uvicorn  # noqa: PLC0415 - an extra
+
+        http = protocol(Idle(max_open(bounds)), bounds.arrival_s)
     except ImportError as error:
-        raise MissingExtraError("server", feature=feature, module="uvicorn") from error
+        raise MissingExtraError("server", feature=feature, module="uvicorn (with httptools)") from error
 
     class Quiet(uvicorn.Server):
         """Says when it has begun, ends when it is told to, and leaves signals to whoever runs it."""
@@ -121,8 +123,6 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
         async def main_loop(self) -> None:
             await over.wait()  # instead of looking ten times a second
 
-    idle = Idle(max_open(bounds))
-    http = protocol(idle, bounds.arrival_s)
     return Quiet(
         uvicorn.Config(
             app,
@@ -135,8 +135,6 @@ def _server(app: Any, bounds: Bounds, started: asyncio.Event, over: asyncio.Even
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=idle.max_open if http == "h11" else None,  # ours bounds connections by itself
             timeout_graceful_shutdown=max(1, int(bounds.shutdown_s)),
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
     )

@@ -37,14 +37,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return split_input(self.messages)
 
     @property
-    def last_results(self) -> tuple[ToolResultPart, ...]:
-        """What the client's own tools gave last: the results at the end of the conversation."""
-        found: list[ToolResultPart] = []
-        for message in reversed(self.messages):
-            if not isinstance(message, ToolMessage):
-                break
-            found = [*message.results, *found]
-        return tuple(found)
+    def results(self) -> tuple[ToolResultPart, ...]:
+        """What the client says that calls gave, since the last answer that it repeats: ids of calls may come again from one answer to the next."""
+        since = max((n for n, message in enumerate(self.messages) if message.role == "assistant"), default=-1) + 1
+        return tuple(result for message in self.messages[since:] if isinstance(message, ToolMessage) for result in message.results)
 
     @property
     def tools(self) -> tuple[Tool[..., Any], ...]:

@@ -16,7 +16,7 @@ def test_a_conversation_and_the_clients_own_tools():
     history, new = request.split
     assert ([message.text for message in history], [message.text for message in new]) == (["Be brief."], ["Hi"])
     assert [(tool.name, tool.options.external) for tool in request.tools] == [("look", True)]
-    assert request.last_results == ()
+    assert request.results == ()
 
 
 def test_the_result_of_a_clients_own_tool_goes_to_the_run_that_waits():

@@ -98,13 +98,11 @@ class CompletionsAPI:
         return lambda: self._desk.runs.interrupt(leg.run.id)
 
     async def _leg(self, ask: Ask, request: ChatRequest) -> Leg:
-        history, new = request.split
-        leg = None
-        if not new and request.last_results:
-            leg = await self._waiting.find(ask, request.messages, partial(read_answers, request))
+        leg = await self._waiting.find(ask, request, partial(read_answers, request))
         if leg is None:
+            history, new = request.split
             for n, message in enumerate(new):
                 self._desk.inputs.check(message.parts, f"messages[{n - len(new)}].content")
             leg = Leg(await self._desk.start(ask, self._legs.stamped(new), history=history, tools=request.tools))
-        self._waiting.remember(ask, request.messages, leg.run.id)
+        self._waiting.remember(ask, request, leg.run.id)
         return leg

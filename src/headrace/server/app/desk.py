@@ -77,6 +77,11 @@ class Desk:
         """Where runs and conversations are kept."""
         return self.runs.store
 
+    @property
+    def external_tools(self) -> frozenset[str]:
+        """The names of the agent's own tools that somebody else runs."""
+        return frozenset(tool.name for tool in self.runs.agent.tools if tool.options.external)
+
     async def run_of(self, ask: Ask, run_id: str) -> RunRecord:
         """Return a run of the client's.
 
@@ -164,7 +169,7 @@ class Desk:
 
     def _unknown(self, tools: Iterable[Tool[..., Any]]) -> list[Tool[..., Any]]:
         """Return a client's tools without those that the agent knows for the client's; any other tool of that name makes the run refuse it."""
-        known = {tool.name for tool in self.runs.agent.tools if tool.options.external}
+        known = self.external_tools
         return [tool for tool in tools if tool.name not in known]
 
     async def _begun_before(self, ask: Ask, run_id: str) -> RunRecord | None:

@@ -77,7 +77,7 @@ class ResponsesAPI:
         self._desk.streams.check(ask.key)
         leg = await self._leg(ask, request, named)
         if request.previous_id is None:
-            self._waiting.remember(ask, request.messages, leg.run.id)
+            self._waiting.remember(ask, request, leg.run.id)
         response_id = _name(leg)
         self._remember(
             response_id,
@@ -163,10 +163,9 @@ class ResponsesAPI:
             replies = read_answers(request, () if asking is None else await self._legs.pending(asking))
             if asking is not None and replies:
                 return Leg(await self._desk.resume(ask, asking.id, replies), asking.last_seq)
-            if not new and request.last_results:  # or the whole conversation
-                found = await self._waiting.find(ask, request.messages, partial(read_answers, request))
-                if found is not None:
-                    return found
+            found = await self._waiting.find(ask, request, partial(read_answers, request))  # or that gives the whole conversation
+            if found is not None:
+                return found
         for n, message in enumerate(new):
             self._desk.inputs.check(message.parts, f"input[{n - len(new)}].content")
         return Leg(await self._desk.start(ask, self._legs.stamped(new), history=_joined(earlier, history), tools=request.tools))
@@ -201,7 +200,7 @@ class ResponsesAPI:
             echoed=asked.echoed,
             previous_id=asked.previous_id,
             is_background=asked.is_background,
-            client_tools={*asked.client_tools, *(tool.name for tool in self._desk.runs.agent.tools if tool.options.external)},
+            client_tools={*asked.client_tools, *self._desk.external_tools},
         )
         await self._legs.recalled(leg, surface)
         return surface

@@ -22,6 +22,7 @@ from headrace.server.app.desk import Desk
 from headrace.server.app.legs import Leg, Legs, Replies
 from headrace.sessions.records import RunRecord
 from headrace.sessions.request import Request
+from headrace.surfaces.asked import Asked
 
 _REMEMBERED: Final = 10_000
 _LOOKED_AT: Final = 50
@@ -37,22 +38,28 @@ class Waiting:
         self._legs = legs
         self._begun: OrderedDict[bytes, str] = OrderedDict()
 
-    def remember(self, ask: Ask, messages: Sequence[Message], run_id: str) -> None:
-        """A run goes on after this conversation."""
-        *_, said = _said(ask.user, messages)
+    def remember(self, ask: Ask, request: Asked, run_id: str) -> None:
+        """A run goes on after this conversation. One that can wait for nothing of its client's needs not be found again."""
+        if not request.tools and not self._desk.external_tools:
+            return
+        *_, said = _said(ask.user, request.messages)
         self._begun[said] = run_id
         self._begun.move_to_end(said)
         while len(self._begun) > _REMEMBERED:
             self._begun.popitem(last=False)
 
-    async def find(self, ask: Ask, messages: Sequence[Message], replies: Replies) -> Leg | None:
-        """Return the leg that goes on with the results at the end of a conversation, begun, or None: then they are a conversation like any other.
+    async def find(self, ask: Ask, request: Asked, replies: Replies) -> Leg | None:
+        """Return the leg that goes on with the results at the end of a conversation, begun, or None: then it is a conversation like any other.
 
         Args:
             ask: the request.
-            messages: the conversation.
+            request: what it says.
             replies: reads the answers to what a run waits for.
         """
+        _, new = request.split
+        if new or not request.results:
+            return None
+        messages = request.messages
         looked_at: set[str] = set()
         asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=-1)
         said = _said(ask.user, messages)

@@ -31,5 +31,5 @@ def read_request(body: bytes) -> ChatRequest:
 def read_answers(request: ChatRequest, pending: Sequence[Pending]) -> tuple[Reply, ...]:
     """Return the values of calls that a run waits for, as far as the request has them at its end; questions cannot be answered on this wire."""
     questions = Questions(pending)
-    questions.results(request.last_results)
+    questions.results(request.results)
     return tuple(questions.replies)

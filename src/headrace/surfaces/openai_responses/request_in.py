@@ -16,8 +16,6 @@ import msgspec
 from headrace._json import EMPTY, dumps, dumps_text
 from headrace.agent.approval import Pending, Reply
 from headrace.errors import UsageError
-from headrace.messages.message import ToolMessage
-from headrace.messages.parts import ToolResultPart
 from headrace.surfaces.answers import Questions
 from headrace.surfaces.asked import Asked
 from headrace.surfaces.openai_responses.events_out import QUESTION, SERVER
@@ -60,12 +58,6 @@ class ResponsesRequest(Asked, frozen=True, kw_only=True):
     is_background: bool = False
     stores: bool = True
     decisions: tuple[Decision, ...] = ()
-
-    @property
-    def results(self) -> tuple[ToolResultPart, ...]:
-        """What the client says that calls gave, since the last answer that it repeats: ids of calls may come again from one answer to the next."""
-        since = max((n for n, message in enumerate(self.messages) if message.role == "assistant"), default=-1) + 1
-        return tuple(result for message in self.messages[since:] if isinstance(message, ToolMessage) for result in message.results)
 
 
 def references(body: bytes) -> tuple[str, ...]:
