@@ -10,6 +10,10 @@ WEB := web/node_modules/.installed
 ARGS ?=
 # Processes that tests run in: a number, or as many as there are cores; 0: pytest's own process alone, as a debugger needs it
 WORKERS ?= auto
+# Whole files go to a process, in the order of the folders: those that last come before the many short ones.
+# A process that dies ends the run, which then names its test. pytest-xdist (3.8) would start another one, count what the dead one had
+# done as work yet to do, and wait for it without an end: https://github.com/pytest-dev/pytest-xdist/issues/1378
+SPREAD = -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types architecture format coverage page page-check bench soak fuzz peers clean
@@ -21,7 +25,7 @@ demo: $(RUN)  ## watch a real model's stream become chunks, tool calls, results 
 	@$(BIN)/python -m headrace.cli.demo
 
 test: $(DEV)  ## run the tests; NO_SKIPS=1: a skipped test fails; WORKERS=0: in one process; ARGS="...": more arguments for pytest
-	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup $(ARGS)
+	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest $(SPREAD) $(ARGS)
 
 check: lint types architecture  ## lint, types, import contracts, architecture (make -k check: all, in spite of a failure)
 
@@ -59,7 +63,7 @@ bench: $(DEV)  ## measure, side by side with the floor
 	$(BIN)/python bench/run.py
 
 soak: $(DEV)  ## an hour or two: kill workers of runs over and over (SOAK=0.1: a tenth of it); a server under load for ten minutes (SECONDS=60: shorter)
-	HEADRACE_SOAK=$(or $(SOAK),1) $(BIN)/python -m pytest -n 0 -s -o faulthandler_timeout=7200 tests/sessions/test_kill.py tests/durable $(ARGS)
+	HEADRACE_SOAK=$(or $(SOAK),1) $(BIN)/python -m pytest -n 0 -s -o timeout=0 -o faulthandler_timeout=7200 tests/sessions/test_kill.py tests/durable $(ARGS)
 	$(BIN)/python bench/server.py --store memory: --keep-for 90s --seconds $(or $(SECONDS),600)
 
 fuzz: $(DEV)  ## bend streams of every protocol, five minutes each; SECONDS=20: shorter

@@ -9,8 +9,10 @@ was skipped. An expected failure (`xfail`) is none.
 Hypothesis: profile `dev`, quick, new examples each time; profile `ci` (where `CI` is set), more and always the same
 ones. `--hypothesis-profile` or `HYPOTHESIS_PROFILE` chooses another: `thorough` looks long.
 
-Local model: a test that talks to the real small model asks for the fixture `local_weights`. Such tests run in one worker, one after the
-other, where pytest runs in several (`make test`): the model needs its core, and its servers are started once.
+Local model: a test that talks to the real small model asks for the fixture `local_weights`.
+
+Several processes (`make test`): the tests of one file run in one of them, one after the other, so that what a file's fixtures start (a
+browser, a server, a model) is started once.
 
 Conformance: tests in `tests/conformance/` are collected only where the recorded streams are: in the folder that
 `HEADRACE_CONFORMANCE` names, else in `../shared/conformance`. The fixture `conformance_root` is that folder; for
@@ -49,13 +51,6 @@ def pytest_configure(config):
     if os.environ.get("HEADRACE_NO_SKIPS", "") not in {"", "0"}:
         # As a plugin of its own it also sees tests outside this folder (README, docs, docstrings).
         config.pluginmanager.register(NoSkips(), "headrace-no-skips")
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "local_weights" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("local model"))
 
 
 def pytest_runtest_teardown(item):

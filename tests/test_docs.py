@@ -25,12 +25,7 @@ def code_of(page: Path) -> str:
     return code
 
 
-def group_of(page: Path) -> list[pytest.MarkDecorator]:
-    """Return the mark of a page whose code talks to the local model (see conftest)."""
-    return [pytest.mark.xdist_group("local model")] if "local:smollm2" in code_of(page) else []
-
-
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=group_of(page)) for page in PAGES])
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 def test_the_code_of_every_page_runs(page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     code = code_of(page)
     if "local:smollm2" in code:

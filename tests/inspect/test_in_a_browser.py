@@ -14,8 +14,6 @@ from headrace.inspect.inspecting import inspect_capture
 from headrace.inspect.values import Bounds
 from inspect_samples import SAMPLES, chat
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 NASTY = "</script><script>window.bad = 1</script><img src=x onerror='window.bad = 2'>\"'&<b>"
 
 

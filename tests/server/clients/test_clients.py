@@ -24,8 +24,6 @@ PAGES = HERE.parents[2] / "docs" / "clients"
 _LEAST_NODE = 20
 SNIPPET = re.compile(r"^`(\w+\.mjs)`:\n\n```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-pytestmark = pytest.mark.xdist_group("clients")  # one server for all
-
 
 @pytest.fixture(scope="module")
 def node():

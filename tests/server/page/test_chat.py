@@ -6,8 +6,6 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("page")
-
 
 def test_an_answer_streams_in_order_and_the_box_is_free_again(desk):
     desk.say("slowly 60")

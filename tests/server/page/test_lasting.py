@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("page")
 WORDS = [f"w{n}" for n in range(1, 121)]
 
 

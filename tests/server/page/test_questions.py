@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("page")
-
 
 def ask(desk, text):
     desk.say(text)
