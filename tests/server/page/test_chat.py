@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 
 def test_an_answer_streams_in_order_and_the_box_is_free_again(desk):
     desk.say("slowly 60")

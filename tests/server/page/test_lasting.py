@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 WORDS = [f"w{n}" for n in range(1, 121)]
 
 

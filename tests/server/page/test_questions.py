@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 
 def ask(desk, text):
     desk.say(text)
