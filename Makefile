@@ -6,6 +6,9 @@ BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 WEB := web/node_modules/.installed
+CLIENTS := tests/server/clients/node_modules/.installed
+# Where a network is slow it is tried again, and never waited for without an end.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error --fetch-timeout=60000 --fetch-retries=4
 # Arguments for pytest: make test ARGS="-k merge -x"
 ARGS ?=
 # Processes that tests run in: a number, or as many as there are cores; 0: pytest's own process alone, as a debugger needs it
@@ -24,7 +27,7 @@ help:  ## list the targets
 demo: $(RUN)  ## watch a real model's stream become chunks, tool calls, results and an answer; needs no key
 	@$(BIN)/python -m headrace.cli.demo
 
-test: $(DEV)  ## run the tests; NO_SKIPS=1: a skipped test fails; WORKERS=0: in one process; ARGS="...": more arguments for pytest
+test: $(DEV) $(if $(shell command -v npm),$(CLIENTS))  ## run the tests; NO_SKIPS=1: a skipped test fails; WORKERS=0: in one process; ARGS="...": more arguments for pytest
 	$(if $(filter-out 0,$(NO_SKIPS)),HEADRACE_NO_SKIPS=1 )$(BIN)/python -m pytest $(SPREAD) $(ARGS)
 
 check: lint types architecture  ## lint, types, import contracts, architecture (make -k check: all, in spite of a failure)
@@ -77,8 +80,12 @@ clean:  ## remove the environment and every cache
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist .peers .shots web/node_modules web/.test web/.fresh tests/server/clients/node_modules
 
 $(WEB): web/package.json web/package-lock.json
-	@cd web && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd web && $(NPM_CI)
 	@touch $@
+
+# The official JavaScript clients, which tests run against the server; without them those tests are skipped.
+$(CLIENTS): tests/server/clients/package.json tests/server/clients/package-lock.json
+	@cd tests/server/clients && { $(NPM_CI) && touch node_modules/.installed || echo "the JavaScript clients could not be installed"; }
 
 $(RUN): pyproject.toml scripts/environment.sh
 	@PYTHON="$(PYTHON)" sh scripts/environment.sh run
