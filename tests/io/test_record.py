@@ -200,7 +200,7 @@ async def test_a_replay_equals_its_recording(tmp_path):
         got = []
         error = None
         try:
-            async with transport.stream(HTTPRequest("POST", url, body=b"{}"), timeouts=Timeouts(idle_s=0.2)) as response:
+            async with transport.stream(HTTPRequest("POST", url, body=b"{}"), timeouts=Timeouts(idle_s=1)) as response:
                 async for chunk in response.chunks():
                     got.append(chunk)
                     rest.set()
@@ -214,7 +214,7 @@ async def test_a_replay_equals_its_recording(tmp_path):
     replay = ReplayTransport(tmp_path)
     assert [await exchange(replay, server.url) for _ in replies] == live
     assert [status for status, *_ in live] == [200, 503, 200]
-    assert live[2][3][1:] == ("idle", 0.2)
+    assert live[2][3][1:] == ("idle", 1)
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):

@@ -229,8 +229,8 @@ async def test_a_reset_after_a_finish_reason_without_terminator_is_no_whole_mess
     [
         (Reply([Stall()]), Timeouts(first_chunk_s=0.05), "first_chunk", ""),
         (Reply([], before_headers=[Stall()]), Timeouts(first_chunk_s=0.05), "first_chunk", None),
-        (Reply([*text_stream("a")[:2], Stall()]), Timeouts(idle_s=0.05), "idle", "a"),
-        (Reply([*text_stream("a")[:2], Stall()]), Timeouts(total_s=0.1), "total", "a"),
+        (Reply([*text_stream("a")[:2], Stall()]), Timeouts(idle_s=1), "idle", "a"),
+        (Reply([*text_stream("a")[:2], Stall()]), Timeouts(total_s=1), "total", "a"),
     ],
 )
 async def test_each_limit_on_time_says_its_stage_and_keeps_what_came(reply, timeouts, stage, text):
@@ -529,7 +529,7 @@ async def test_a_stream_that_dies_starts_again_from_nothing_if_that_was_asked_fo
 
 async def test_a_stall_is_tried_again_in_mid_stream():
     replies = [[*text_stream("a")[:2], Stall()], text_stream("b")]
-    async with scripted_server(replies) as server, at(server, timeouts=Timeouts(idle_s=0.05), mid_stream_retries=1) as model:
+    async with scripted_server(replies) as server, at(server, timeouts=Timeouts(idle_s=1), mid_stream_retries=1) as model:
         assert (await model.request("hi")).text == "b"
 
 

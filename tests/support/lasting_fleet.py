@@ -297,6 +297,10 @@ async def _over_to_another(kind, database, folder, name, pause_s):
                 await watched.step(sleeper)
             await watched.through(sleeper, random.uniform(0, 0.6))
             await fallen_asleep(sleeper, database)
+            while (await store.run(name)).status == "waiting":  # it is nobody's then, so there is nothing to take over
+                sleeper.signal(signal.SIGCONT)
+                await watched.step(sleeper)
+                await fallen_asleep(sleeper, database)
             other = await (await WorkerProcess.begun(kind, database, effects, pause=pause_s)).ready()
             try:
                 # Of durable runs the one who hands over claims first, then the one who goes on.

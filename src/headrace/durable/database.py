@@ -24,7 +24,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from headrace.errors import ConfigError
 from headrace.sessions.sql.standstill import STANDSTILL_S, bounding_standstill
 from headrace.sessions.sqlite import SQLiteStore
-from headrace.sessions.sqlite.connection import make_file
+from headrace.sessions.sqlite.connection import make_file, write_ahead
 from headrace.sessions.store import Store
 
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,57}")
@@ -124,5 +124,6 @@ def _bounded(connection: Any, _entry: ConnectionPoolEntry) -> None:
 def _prepared(connection: Any, _entry: ConnectionPoolEntry) -> None:
     """Set up a connection to SQLite as DBOS wants it, and with a journal in which readers and the writer do not wait for each other."""
     connection.isolation_level = "IMMEDIATE"
-    for pragma in (f"busy_timeout={_BUSY_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in (f"busy_timeout={_BUSY_MS}", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+    write_ahead(connection, _BUSY_MS / 1000)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -34,6 +35,7 @@ Synchronous: TypeAlias = Literal["full", "normal"]
 """`full`: what was confirmed outlives also a loss of power; `normal`: it outlives the process, but perhaps not the power."""
 
 _PAGES_AT_ONCE: Final = 1_000
+_TRY_AGAIN_S: Final = 0.005
 _PREFIX: Final = "headrace_"
 """Before every table's name, since others may keep tables in the same file."""
 DIALECT: Final = Dialect(
@@ -81,13 +83,38 @@ def connect(path: Path, *, synchronous: Synchronous, busy_timeout_s: float, is_r
             connection.execute("PRAGMA query_only = ON")
         else:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts for a file without tables alone
-            connection.execute("PRAGMA journal_mode = WAL")
+            write_ahead(connection, busy_timeout_s)
             connection.execute(f"PRAGMA synchronous = {synchronous.upper()}")
             connection.execute("PRAGMA secure_delete = ON")  # what a user had deleted is not left in the file's free pages
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def write_ahead(connection: sqlite3.Connection, wait_s: float) -> None:
+    """Have a file keep its journal as a write-ahead log, in which readers and the writer do not wait for each other.
+
+    Who changes the journal needs the file for itself, and is refused at once where another process opens a new file too: SQLite's own
+    waiting does not hold for this, so it is waited here.
+
+    Args:
+        connection: outside of a transaction.
+        wait_s: how long to try, at most.
+
+    Raises:
+        sqlite3.Error: somebody else has it, for longer than that; or it cannot be changed.
+    """
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        else:
+            return
+        time.sleep(_TRY_AGAIN_S)
 
 
 def carry_out(connection: sqlite3.Connection, make: Make[T], *, now_us: int) -> tuple[T, list[str]]:
