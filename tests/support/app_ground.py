@@ -124,7 +124,7 @@ class Ground:
 
     async def done(self, run_id, status="ended"):
         """The view of a run once it stands so."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 view = (await self.client.get(f"/runs/{run_id}")).json()
                 if view["status"] == status:
@@ -135,6 +135,16 @@ class Ground:
         """Begin a run and wait until it stands so."""
         return await self.done((await self.start(words, **more))["id"], status)
 
+    async def said(self, word):
+        """The newest run, once it is there and has said a word."""
+        async with asyncio.timeout(60):
+            while True:
+                for run in (await self.client.get("/runs")).json()["runs"][:1]:
+                    entries = await self.store.entries(run["id"], 0, 10_000)
+                    if any(word.encode() in entry.data for entry in entries):
+                        return run
+                await asyncio.sleep(0.01)
+
     async def events(self, run_id, *, headers=None, **params):
         """The events of a run, to the end of the stream."""
         response = await self.client.get(f"/runs/{run_id}/events", params=params, headers=headers)
@@ -143,7 +153,7 @@ class Ground:
 
     async def closed(self, headers=None):
         """Wait until the server has noticed that all its readers have left."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while any(value for name, value in (await self.metrics(headers)).items() if "open_streams" in name):  # noqa: ASYNC110 - as a client sees it
                 await asyncio.sleep(0.01)
 
@@ -159,7 +169,7 @@ async def app_ground(*, agent=None, store=None, limits=None, runs_options=None, 
     bounds = Limits(**(limits or {}))
     async with store or MemoryStore() as kept, Runs(agent or make_agent(), kept, **(runs_options or {})) as runs:
         app = make_app(runs, limits=bounds, **options)
-        async with serving(app) as url, httpx2.AsyncClient(base_url=url, timeout=10) as client:
+        async with serving(app) as url, httpx2.AsyncClient(base_url=url, timeout=60) as client:
             yield Ground(app, runs, kept, url, client)
 
 

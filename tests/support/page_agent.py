@@ -182,6 +182,8 @@ def _first(words: list[str], specs) -> object:
     match words:
         case ["slowly", number, *_]:
             return _paced(" ".join(f"w{n}" for n in range(1, int(number) + 1)), 0.03)
+        case ["ponder", number, *_]:
+            return _paced("Well.", 0.03, reasoning=" ".join(["hm"] * int(number)))
         case ["tour", *_]:
             thinking = "The reader wants to know how a headrace works. I will begin with the head, then list the parts, then give a table and a formula."
             return _paced(GIVEN, 0.012, reasoning=thinking)

@@ -56,11 +56,10 @@ async def test_a_client_of_chat_completions_that_leaves_ends_its_run():
                     "/v1/chat/completions", json={"model": "x", "stream": is_streamed, "messages": said(("user", "slowly 500"))}
                 )
             )
-            await asyncio.sleep(0.4)
+            run = await ground.said("w1 " if is_streamed else "w2 ")
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            run = (await ground.client.get("/runs")).json()["runs"][0]
             assert (await ground.done(run["id"]))["generate_reason"] == "interrupted"
         stream = await client.chat.completions.create(model="x", messages=said(("user", "slowly 500")), stream=True)
         await anext(aiter(stream))
@@ -134,7 +133,7 @@ async def test_a_response_in_the_background_is_polled_streamed_from_anywhere_and
         assert [event.model_dump() for event in rest] == [event.model_dump() for event in whole[8:]]
         assert (await client.responses.retrieve(begun.id)).status == "completed"
         long = await client.responses.create(model="x", input="slowly 1000", background=True)
-        await asyncio.sleep(0.2)
+        await ground.said("w1 ")
         assert (await client.responses.cancel(long.id)).status == "cancelled"
 
 
@@ -296,7 +295,7 @@ async def test_a_chat_that_is_reloaded_gets_its_answer_from_the_start_and_nothin
 async def test_a_chat_is_stopped_by_its_own_way_and_not_by_leaving():
     async with app_ground() as ground:
         asking = asyncio.create_task(ground.client.post("/api/chat", json=ui("c", ("user", "slowly 900"))))
-        await asyncio.sleep(0.3)
+        await ground.said("w1 ")
         assert (await ground.client.post("/api/chat/c/stop")).status_code == 204
         assert datas((await asking).text)[-2]["type"] == "abort"
         assert (await ground.client.post("/api/chat/none/stop")).status_code == 404

@@ -144,7 +144,7 @@ async def test_a_follower_reads_over_a_pause_and_another_reader_ends_there():
 async def test_a_run_is_interrupted_and_what_came_is_kept():
     async with app_ground() as ground:
         view = await ground.start("slowly 300", session_id="talk")
-        await asyncio.sleep(0.15)
+        await ground.said("w1 ")
         assert (await ground.client.post(f"/runs/{view['id']}/interrupt")).status_code == 202
         ended = await ground.done(view["id"])
         assert ended["generate_reason"] == "interrupted"

@@ -6,19 +6,18 @@ import re
 
 
 def test_an_answer_streams_in_order_and_the_box_is_free_again(desk):
-    desk.say("slowly 60")
+    desk.say("slowly 150")
     desk.wait_for_word("w5")
     assert desk.button("Stop").is_visible()
     desk.wait_for_end()
-    assert desk.words() == [f"w{n}" for n in range(1, 61)]
-    assert desk.page.locator(".foot").inner_text().startswith("1,200 in · 60 out")
+    assert desk.words() == [f"w{n}" for n in range(1, 151)]
+    assert desk.page.locator(".foot").inner_text().startswith("1,200 in · 150 out")
     assert desk.page.evaluate("document.activeElement.id") == "message"
     assert not desk.button("Stop").is_visible()
 
 
 def test_markdown_becomes_elements(desk):
     desk.say("tour")
-    desk.page.locator(".reasoning.live").wait_for()
     desk.wait_for_end()
     prose = desk.page.locator(".prose").last
     assert prose.locator("table tbody tr").count() == 3
@@ -29,6 +28,16 @@ def test_markdown_becomes_elements(desk):
     desk.page.locator(".reasoning summary").click()
     assert "begin with the head" in desk.page.locator(".reasoning .prose").inner_text()
     desk.shoot("tour")
+
+
+def test_reasoning_is_seen_while_it_comes(desk):
+    desk.say("ponder 1000")
+    desk.page.locator(".reasoning.live").wait_for()
+    desk.button("Stop").click()
+    desk.wait_for_end()
+    assert desk.page.locator(".reasoning.live").count() == 0
+    desk.page.locator(".reasoning summary").click()
+    assert desk.page.locator(".reasoning .prose").inner_text().startswith("hm hm")
 
 
 def test_what_a_model_writes_is_never_run_and_fetches_nothing(desk):
@@ -43,12 +52,12 @@ def test_what_a_model_writes_is_never_run_and_fetches_nothing(desk):
 
 
 def test_a_run_is_stopped_by_escape_and_by_the_button(desk):
-    desk.say("slowly 400")
+    desk.say("slowly 2000")
     desk.wait_for_word("w4")
     desk.page.keyboard.press("Escape")
     desk.wait_for_end(1)
     assert desk.page.get_by_text("Stopped.").is_visible()
-    desk.say("slowly 400")
+    desk.say("slowly 2000")
     desk.wait_for_word("w4")
     desk.button("Stop").click()
     desk.wait_for_end(2)
@@ -56,7 +65,7 @@ def test_a_run_is_stopped_by_escape_and_by_the_button(desk):
 
 
 def test_words_said_meanwhile_are_heard_before_the_next_step(desk):
-    desk.say("grind 6")
+    desk.say("grind 20")
     desk.page.get_by_text("sack 1 is flour").wait_for()
     desk.say("and be quick")
     desk.page.get_by_text("read before the next step").wait_for()
@@ -89,10 +98,10 @@ def test_tools_show_how_they_stand_and_what_they_give(desk):
 
 
 def test_progress_and_output_are_seen_while_a_tool_runs(desk):
-    desk.say("grind 5")
+    desk.say("grind 20")
     desk.page.get_by_text("sack 2 is flour").wait_for()
     assert desk.state("grind") == "running"
-    assert desk.page.locator(".card progress").get_attribute("max") == "5"
+    assert desk.page.locator(".card progress").get_attribute("max") == "20"
     desk.wait_for_end()
     assert desk.state("grind").startswith("done")
 
